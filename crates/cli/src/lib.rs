@@ -21,6 +21,7 @@ pub mod help;
 pub mod html;
 pub mod interrupt;
 pub mod output;
+pub mod pool;
 pub mod probe;
 pub mod pts;
 pub mod report;

@@ -5,10 +5,11 @@ use super::arrangement::{Arrangement, Arrangements};
 use super::judge::{is_broken_soon, is_life_unknown, judge, requests_needed};
 use super::results::{Advice, Candidate, FORMAT, Verdict, Wear};
 use crate::failure::Failure;
+use crate::pool::ThreadPool;
 use crate::run::Scenario;
 use crate::scenario::{self, Comments};
 use crate::sweep::point::Identities;
-use crate::sweep::{Outcome, Point, Progress, Records, RunResult, ThreadPool};
+use crate::sweep::{Outcome, Point, Progress, Records, RunResult, run_all};
 use std::collections::BTreeMap;
 use tailcut_base::Nanos;
 
@@ -149,7 +150,7 @@ impl Search<'_> {
         let wanted: Vec<&Point> = points.iter().map(|(_, point)| point).collect();
         let mut all =
             |at: Progress| (observer.tell)(Progress { done: before + at.done, all: before + at.all });
-        ThreadPool::new(self.request.jobs, observer.is_over).run(&wanted, &mut self.records, &mut all)?;
+        run_all(&wanted, &ThreadPool::new(self.request.jobs, observer.is_over), &mut self.records, &mut all)?;
         let mut outcomes = Vec::new();
         for (index, point) in points {
             let tried = &mut tried[index];

@@ -12,8 +12,8 @@ use crate::interrupt::Interrupt;
 use crate::output;
 use crate::output::is_stdout;
 use crate::output::write_json;
+use crate::pool::{IsOver, ThreadPool};
 use crate::scenario::{self, Source};
-use crate::study::batch::Batch;
 use crate::study::real_drives::{first_errors, in_file, measured_rows, read};
 use crate::terminal::{ColorMode, Progress};
 use arguments::CalibrateArguments;
@@ -180,7 +180,7 @@ struct Calibration<'c> {
     problem: &'c Problem,
     setup: &'c Setup,
     interrupt: &'c Interrupt,
-    batch: Batch<'c>,
+    pool: ThreadPool<'c>,
     progress: Progress,
     /// Trials done.
     done: u64,
@@ -206,7 +206,7 @@ impl<'c> Calibration<'c> {
             problem,
             setup,
             interrupt,
-            batch: Batch::new(arguments.jobs.map(usize::from), &NEVER),
+            pool: ThreadPool::new(arguments.jobs.map(usize::from), &NEVER),
             progress: Progress::counting("trials", "calibrate", None, arguments.quiet),
             done: 0,
             evaluations: minutes.is_none().then_some(evaluations as usize),
@@ -277,9 +277,9 @@ impl<'c> Calibration<'c> {
     /// Runs a batch of trials on all cores.
     fn evaluate(&mut self, trials: &[Trial]) -> Result<Vec<Option<Measurement>>, Stopped> {
         let (interrupt, before) = (self.interrupt, self.done);
-        let work = |trial: &Trial| trial.run(&|| interrupt.asked()).ok();
+        let work = |trial: &Trial, _: &IsOver<'_>| trial.run(&|| interrupt.asked()).ok();
         let progress = &mut self.progress;
-        let found = self.batch.run(trials, work, &mut |done| progress.count(before + done as u64));
+        let found = self.pool.run(trials, work, &mut |done| progress.count(before + done as u64));
         if interrupt.asked() {
             return Err(Stopped);
         }

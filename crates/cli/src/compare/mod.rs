@@ -22,7 +22,8 @@ pub use request::{Request, Share};
 pub use results::{Factor, Level, Results};
 
 use crate::failure::Failure;
-use crate::sweep::{Point, Progress, Records, ThreadPool};
+use crate::pool::ThreadPool;
+use crate::sweep::{Point, Progress, Records, run_all};
 use cells::Cells;
 use design::Design;
 use std::collections::HashSet;
@@ -81,7 +82,7 @@ impl Plan {
         tell: &mut dyn FnMut(Progress),
     ) -> Result<Results, Failure> {
         let mut records = self.records(request)?;
-        ThreadPool::new(request.jobs, is_over).run(&self.runs(), &mut records, tell)?;
+        run_all(&self.runs(), &ThreadPool::new(request.jobs, is_over), &mut records, tell)?;
         Ok(self.results(request, &records))
     }
 

@@ -1,13 +1,12 @@
 //! `tailcut study`: tables and figures of papers, measured again, and drive tests.
 
 pub mod arguments;
-pub mod batch;
 pub mod drive;
 pub mod entry;
 pub mod html;
 pub mod page;
-pub mod pool;
 pub mod real_drives;
+pub mod runner;
 pub mod saved;
 
 pub use entry::Entry;
@@ -19,7 +18,7 @@ use crate::pts::Watcher;
 use crate::scenario::nearest::{closest, enumerate, nearest};
 use crate::terminal::{ColorMode, Progress, window};
 use arguments::{StudyCommand, StudyForm, StudyRun};
-use pool::ThreadPool;
+use runner::Runner;
 use saved::Saved;
 use serde_json::Value;
 use std::io::Write;
@@ -115,7 +114,7 @@ fn measure(
 ) -> (Option<Table>, Result<(), Failure>) {
     let measured = match entry {
         Entry::Paper(study) => {
-            let pool = ThreadPool::new(arguments.jobs.map(usize::from), arguments.quiet, interrupt);
+            let pool = Runner::new(arguments.jobs.map(usize::from), arguments.quiet, interrupt);
             pool.measure(study, options).map(|done| (Some(study::table(study, options, &done)), Ok(())))
         }
         Entry::Drive(test) => {
@@ -202,7 +201,7 @@ fn show_runs(
         let interrupt = Interrupt::listen()
             .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
         runs.clear();
-        ThreadPool::new(None, false, &interrupt).measure_until(study, options, &mut |batch| {
+        Runner::new(None, false, &interrupt).measure_until(study, options, &mut |batch| {
             runs.extend_from_slice(batch);
             batch.iter().any(|run| run.label == case)
         })?;

@@ -1,7 +1,7 @@
 //! `tailcut study run real-drives`: drives that can be bought, at points of a file or of the study.
 
-use super::batch::Batch;
 use crate::failure::Failure;
+use crate::pool::{IsOver, ThreadPool};
 use crate::scenario::nearest::{enumerate, nearest};
 use clap::Args;
 use std::fmt;
@@ -80,12 +80,12 @@ pub fn measure(
     let seeds = u64::from(given.seeds.unwrap_or(1));
     let of_point = |index: usize| (0..seeds).map(move |seed| (index, seed));
     let runs: Vec<(usize, u64)> = (0..points.len()).flat_map(of_point).collect();
-    let work = |&(point, seed): &(usize, u64)| {
+    let work = |&(point, seed): &(usize, u64), is_over: &IsOver<'_>| {
         let test = TestRun { seed: test.seed.wrapping_add(seed), ..test };
         points[point].load.run(&presets[point].config(), &test, &|| is_over())
     };
     let all = runs.len() as u64;
-    let found = Batch::new(jobs, is_over).run(&runs, work, &mut |done| report(done as u64, all));
+    let found = ThreadPool::new(jobs, is_over).run(&runs, work, &mut |done| report(done as u64, all));
     let mut of_points: Vec<Vec<Measurement>> = points.iter().map(|_| Vec::new()).collect();
     for (&(point, _), result) in runs.iter().zip(found) {
         match result {

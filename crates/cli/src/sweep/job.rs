@@ -1,7 +1,7 @@
 //! A point on its way to another process, perhaps on another machine.
 
 use super::point::{Identities, Point};
-use super::{pool, records};
+use super::{records, runner};
 use crate::failure::Failure;
 use crate::run::Scenario;
 use crate::scenario::{self, Comments, Source};
@@ -37,7 +37,7 @@ impl Job {
         if point.digest != self.digest {
             return Err(Failure::Input(self.differs(&point.scenario)));
         }
-        Ok(pool::run(&point, is_over).map(|ended| records::line(&self.digest, ended)))
+        Ok(runner::run(&point, is_over).map(|ended| records::line(&self.digest, ended)))
     }
 
     fn differs(&self, scenario: &Scenario) -> String {
@@ -76,7 +76,7 @@ mod tests {
         let point = point();
         let [here, there] = [0, 1].map(|_| tempfile::TempDir::new().expect("a folder"));
         let mut records = Records::open(here.path(), |_| true).expect("a new file");
-        let ended = pool::run(&point, &|| false).expect("nobody stops it");
+        let ended = runner::run(&point, &|| false).expect("nobody stops it");
         assert!(ended.outcome().is_some(), "{ended:?}");
         records.keep(&point.digest, ended).expect("it is written");
 

@@ -5,16 +5,16 @@ pub mod bar;
 pub mod job;
 pub mod outcome;
 pub mod point;
-pub mod pool;
 pub mod quantity;
 pub mod records;
+pub mod runner;
 pub mod unit;
 
 pub use bar::Bar;
 pub use job::Job;
 pub use outcome::{Outcome, RunResult};
 pub use point::Point;
-pub use pool::{Progress, ThreadPool};
 pub use quantity::{Misread, Quantity};
 pub use records::Records;
+pub use runner::{Progress, run_all};
 pub use unit::Unit;

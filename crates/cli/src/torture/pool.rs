@@ -1,4 +1,5 @@
-//! Runs plans on all cores, and finds the first that shows something.
+//! Runs plans on all cores, and finds the first that shows something. Its threads are not those of
+//! [`crate::pool`], which are waited for: a plan may hang, and panics with its thread's stack.
 
 use super::trap::guarded;
 use crate::interrupt::Interrupt;

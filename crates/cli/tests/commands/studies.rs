@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use tailcut::failure::Failure;
 use tailcut::interrupt::Interrupt;
 use tailcut::pts::Watcher;
-use tailcut::study::pool::ThreadPool;
+use tailcut::study::runner::Runner;
 use tailcut::study::{Entry, page};
 use tailcut::terminal::ColorMode;
 use tailcut_host::pts::Procedure;
@@ -68,8 +68,8 @@ impl Study for Tiny {
     }
 }
 
-fn pool(jobs: usize, interrupt: &Interrupt) -> ThreadPool<'_> {
-    ThreadPool::new(Some(jobs), true, interrupt)
+fn runner(jobs: usize, interrupt: &Interrupt) -> Runner<'_> {
+    Runner::new(Some(jobs), true, interrupt)
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn rows_do_not_depend_on_the_number_of_jobs() {
     let (interrupt, options) = (Interrupt::default(), Options { seed: 3, quick: true, traces: None });
     let table = |jobs| {
         let study = Tiny { requests: 5_000 };
-        let done = pool(jobs, &interrupt).measure(&study, &options).expect("it runs");
+        let done = runner(jobs, &interrupt).measure(&study, &options).expect("it runs");
         let labels: Vec<&str> = done.iter().map(|measured| measured.label.as_str()).collect();
         assert_eq!(labels, ["depth-1", "depth-4", "depth-16", "best"]);
         assert!(done.iter().all(|measured| measured.errors() == 0 && measured.requests() == 5_000));
@@ -117,7 +117,7 @@ fn a_run_that_cannot_start_is_named() {
             Vec::new()
         }
     }
-    let failure = pool(2, &Interrupt::default()).measure(&Missing, &Options::default());
+    let failure = runner(2, &Interrupt::default()).measure(&Missing, &Options::default());
     let Err(Failure::Input(message)) = failure else { panic!("input that is wrong") };
     assert!(message.contains("'the-trace'") && message.contains("no-such-trace.csv"), "{message}");
 }
@@ -126,7 +126,7 @@ fn a_run_that_cannot_start_is_named() {
 fn an_interrupted_study_ends() {
     let interrupt = Interrupt::default();
     interrupt.flag().store(true, Ordering::Relaxed);
-    let measured = pool(2, &interrupt).measure(&Tiny { requests: u64::MAX }, &Options::default());
+    let measured = runner(2, &interrupt).measure(&Tiny { requests: u64::MAX }, &Options::default());
     assert!(matches!(measured, Err(Failure::Interrupted)));
 }
 

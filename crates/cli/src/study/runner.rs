@@ -2,29 +2,22 @@
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::pool::ThreadPool;
 use crate::run::failed;
 use crate::terminal::Progress;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::thread;
-use std::time::Duration;
 use tailcut_sim::study::{Measured, NotMeasured, Options, Run, Study, measure};
 
-/// As many threads as there are jobs. What they find does not depend on how many they are.
-pub struct ThreadPool<'i> {
-    jobs: usize,
+/// Runs studies on all cores. Results do not depend on the number of threads.
+pub struct Runner<'i> {
+    jobs: Option<usize>,
     quiet: bool,
     interrupt: &'i Interrupt,
 }
 
-/// The result of the run of that number.
-type Found = (usize, Result<Measured, NotMeasured>);
-
-impl ThreadPool<'_> {
-    /// A pool of `jobs`; one for each core where that is left open.
-    pub fn new(jobs: Option<usize>, quiet: bool, interrupt: &Interrupt) -> ThreadPool<'_> {
-        let cores = || thread::available_parallelism().map_or(1, usize::from);
-        ThreadPool { jobs: jobs.unwrap_or_else(cores), quiet, interrupt }
+impl Runner<'_> {
+    /// A runner on `jobs` threads; on one for each core if that is `None`.
+    pub fn new(jobs: Option<usize>, quiet: bool, interrupt: &Interrupt) -> Runner<'_> {
+        Runner { jobs, quiet, interrupt }
     }
 
     /// Everything that a study needs, in the order in which it asked.
@@ -32,7 +25,7 @@ impl ThreadPool<'_> {
         self.measure_until(study, options, &mut |_| false)
     }
 
-    /// As [`ThreadPool::measure`], up to the runs at which `enough` returns true; these are not measured.
+    /// As [`Runner::measure`], up to the runs at which `enough` returns true; these are not measured.
     pub fn measure_until(
         &self,
         study: &dyn Study,
@@ -46,7 +39,7 @@ impl ThreadPool<'_> {
         })
     }
 
-    /// As [`ThreadPool::measure_until`]; `tell` is called a few times a second with the number of runs done
+    /// As [`Runner::measure_until`]; `tell` is called a few times a second with the number of runs done
     /// and the number known so far.
     pub fn measure_telling(
         &self,
@@ -69,53 +62,13 @@ impl ThreadPool<'_> {
 
     /// The results of `runs` in their order; the first failure in that order where there is one.
     fn batch(&self, runs: &[Run], tell: &mut dyn FnMut(usize)) -> Result<Vec<Measured>, Failure> {
-        let (next, gone_wrong) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let is_over = || self.interrupt.asked() || gone_wrong.load(Ordering::Relaxed);
-        let (found, results) = mpsc::channel::<Found>();
-        let mut slots: Vec<Option<Result<Measured, NotMeasured>>> = runs.iter().map(|_| None).collect();
-        thread::scope(|scope| {
-            for _ in 0..self.jobs.min(runs.len()) {
-                let (found, next, gone_wrong, is_over) = (found.clone(), &next, &gone_wrong, &is_over);
-                scope.spawn(move || {
-                    while !is_over() {
-                        let index = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(run) = runs.get(index) else { return };
-                        let result = measure(run, is_over);
-                        if result.is_err() {
-                            gone_wrong.store(true, Ordering::Relaxed);
-                        }
-                        // The receiver lives as long as the scope.
-                        let _ = found.send((index, result));
-                    }
-                });
-            }
-            drop(found);
-            collect(&results, &mut slots, tell);
-        });
+        let is_over = || self.interrupt.asked();
+        let pool = ThreadPool::new(self.jobs, &is_over);
+        let results = pool.run_until(runs, |run, is_over| measure(run, is_over), &Result::is_err, tell);
         if self.interrupt.asked() {
             return Err(Failure::Interrupted);
         }
-        conclude(slots)
-    }
-}
-
-/// Puts each result into its slot until all threads have ended, and keeps the progress alive.
-fn collect(
-    results: &Receiver<Found>,
-    slots: &mut [Option<Result<Measured, NotMeasured>>],
-    tell: &mut dyn FnMut(usize),
-) {
-    let mut count = 0;
-    loop {
-        match results.recv_timeout(TICK) {
-            Ok((index, result)) => {
-                slots[index] = Some(result);
-                count += 1;
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return,
-        }
-        tell(count);
+        conclude(results)
     }
 }
 
@@ -145,6 +98,3 @@ fn explain(error: NotMeasured) -> Failure {
         NotMeasured::Interrupted => Failure::Interrupted,
     }
 }
-
-/// How often the progress is looked at.
-const TICK: Duration = Duration::from_millis(200);
