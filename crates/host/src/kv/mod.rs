@@ -49,6 +49,7 @@ pub use engine::{
 };
 pub use fetch::{Fetched, MOST_KEY};
 pub use item::{Item, Value};
+pub use log::WriteNumber;
 pub use opening::{CannotOpen, OpenMode, Opening};
 pub use place::{Place, UNIT};
 pub use record::{Header, State};

@@ -25,7 +25,7 @@ use super::fetch::FetchRequest;
 use super::hash::KeyHash;
 use super::index::{Entry as Known, Index};
 use super::log::format::{End, Entry, Foot, Head, entry_in, is_summary, summary};
-use super::log::{Log, SegmentId, run_of};
+use super::log::{Log, SegmentId, WriteNumber, run_of};
 use super::place::Place;
 use super::search::{Search, Searched};
 use super::settings::Keep;
@@ -50,7 +50,7 @@ pub(super) struct Recovery {
     asking: VecDeque<(KeyHash, FetchRequest)>,
     /// Last write of a summary for a segment that had none. No segment is reused before it has completed,
     /// since it could be that one.
-    sealed: u64,
+    sealed: WriteNumber,
     /// Number of segments to recover.
     all: u32,
     /// Segments of the same run with smaller sequences were durable.
@@ -129,7 +129,7 @@ impl Recovery {
             reading: VecDeque::new(),
             gone: Index::new(bits),
             asking: VecDeque::new(),
-            sealed: 0,
+            sealed: WriteNumber::NONE,
             durable_below: 0,
             failures: 0,
             unreadable: None,

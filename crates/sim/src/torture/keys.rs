@@ -21,7 +21,7 @@ use super::plan::{KvKeep, Plan};
 use super::subject::{Findings, Subject, SubjectHealth};
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::{Nanos, Status, Time};
-use tailcut_host::kv::{Append, Engine, Keep, OpenMode, Opening, Settings};
+use tailcut_host::kv::{Append, Engine, Keep, OpenMode, Opening, Settings, WriteNumber};
 use tailcut_host::{Bytes, Disk, Request, Response};
 
 /// A key-value engine over an array or a drive.
@@ -66,7 +66,7 @@ struct Task {
     /// What it waits for.
     ticket: Option<u32>,
     /// It is answered when so much is durable.
-    point: Option<u64>,
+    point: Option<WriteNumber>,
 }
 
 /// How far one key of a task has come.

@@ -20,7 +20,7 @@ use super::damage::{Damage, DamageKind};
 use super::engine::Engine;
 use super::index::Entry as Known;
 use super::log::format::{End, Entry, Foot, Head, UNITS};
-use super::log::{Log, SegmentId};
+use super::log::{Log, SegmentId, WriteNumber};
 use super::place::Place;
 use super::record::Header;
 use super::search::{Search, Searched};
@@ -88,10 +88,10 @@ enum Step {
     Whole,
     /// Copying records.
     Copying,
-    /// Waiting until the copies are durable up to this write number.
-    Settling(u64),
-    /// Waiting until its ends are erased durably, up to this write number.
-    Erasing(u64),
+    /// Waiting until the copies are durable up to this write.
+    Settling(WriteNumber),
+    /// Waiting until its ends are erased durably, up to this write.
+    Erasing(WriteNumber),
     /// Waiting for the last reads in it.
     Leaving,
 }
