@@ -166,7 +166,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Turns predictions on: see [`crate::frontend::behaviour`].
     pub fn track_behaviour(&mut self) {
-        self.frontend.track_behaviour(self.geometry.luns() as usize);
+        self.frontend.track_behaviour();
     }
 
     /// Moves the predictions made since the last call to `predictions`.

@@ -96,7 +96,7 @@ impl Frontend {
             link: Link::new(&config.link),
             buffer: Buffer::new(&config.buffer, page_bytes, sets.count()),
             pacing: Pacing::new(&config.pacing),
-            cache: ReadCache::new(&config.cache, page_bytes, pages, sets.count()),
+            cache: ReadCache::new(&config.cache, page_bytes, pages, &sets),
             streams: Streams::new(&config.cache, page_sectors),
             inference: Inference::new(),
             tracker: Tracker::default(),

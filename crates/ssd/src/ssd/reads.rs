@@ -13,6 +13,7 @@ use crate::flash::{LogicalPage, LunId, PhysicalPage};
 use crate::frontend::Waiter;
 use crate::frontend::buffer::EntryState;
 use crate::frontend::cache::CacheLookup;
+use crate::frontend::tags::PageRead;
 use crate::mapping::ftl::Location;
 use crate::mutation::{Invariant, holds};
 use crate::probe::Probe;
@@ -66,7 +67,7 @@ impl<P: Probe> Ssd<P> {
                 }
                 Location::Buffer(entry) => self.frontend.buffer[entry].base,
             };
-            self.frontend.tags[tag].page_read(page, content);
+            self.frontend.tags[tag].page_read(PageRead { page, content });
         }
         self.commit(now);
         if self.frontend.streams.are_followed() {
@@ -101,7 +102,7 @@ impl<P: Probe> Ssd<P> {
             self.keep_page(request.logical, request.physical, content);
         }
         let t = &mut self.frontend.tags[request.tag];
-        t.page_read(request.page, content);
+        t.page_read(PageRead { page: request.page, content });
         if t.remaining == 0 {
             // The last page to arrive is the one that the command waited for.
             if request.since != t.mark {
@@ -208,7 +209,7 @@ impl<P: Probe> Ssd<P> {
             self.backend.promoted_left();
             self.mapping.steering.follower_ends(self.frontend.buffer.set_of(entry));
             let t = &mut self.frontend.tags[tag];
-            t.page_read(page, content);
+            t.page_read(PageRead { page, content });
             if t.remaining == 0 {
                 t.account(now, Cause::Hazard);
             }
@@ -224,7 +225,7 @@ impl<P: Probe> Ssd<P> {
             return false;
         }
         match self.frontend.cache.look_up(logical) {
-            CacheLookup::Kept(content) => self.frontend.tags[tag].page_read(page, content),
+            CacheLookup::Kept(content) => self.frontend.tags[tag].page_read(PageRead { page, content }),
             CacheLookup::UnderWay(slot) => {
                 self.frontend.wait_for_page(now, tag, page, slot);
                 if self.frontend.tracker.is_on() {
@@ -315,7 +316,7 @@ impl<P: Probe> Ssd<P> {
         let mut readers = self.frontend.cache.arrived(slot, content);
         while let Some(Waiter { tag, page, since }) = self.frontend.waiters.pop(&mut readers) {
             let t = &mut self.frontend.tags[tag];
-            t.page_read(page, content);
+            t.page_read(PageRead { page, content });
             if t.remaining == 0 {
                 assert_eq!(t.mark, since, "a read waits from its beginning");
                 self.backend.add_rest_of_read(&mut t.spans, lun, since, now);
