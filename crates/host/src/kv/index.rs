@@ -343,7 +343,7 @@ mod tests {
     fn place(number: u64) -> Place {
         match number.is_multiple_of(3) {
             true => Place::Log { unit: number, pages: 1 },
-            false => Place::Front { unit: number as u32 },
+            false => Place::Front { unit: crate::kv::place::FrontUnit::new(number as u32) },
         }
     }
 

@@ -51,6 +51,6 @@ pub use fetch::{Fetched, MOST_KEY};
 pub use item::{Item, Value};
 pub use log::WriteNumber;
 pub use opening::{CannotOpen, OpenMode, Opening};
-pub use place::{Place, UNIT};
+pub use place::{FrontUnit, Place, UNIT};
 pub use record::{Header, State};
 pub use settings::{Append, Keep, Settings};

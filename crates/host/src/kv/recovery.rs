@@ -26,7 +26,7 @@ use super::hash::KeyHash;
 use super::index::{Entry as Known, Index};
 use super::log::format::{End, Entry, Foot, Head, entry_in, is_summary, summary};
 use super::log::{Log, SegmentId, WriteNumber, run_of};
-use super::place::Place;
+use super::place::{FrontUnit, Place};
 use super::search::{Search, Searched};
 use super::settings::Keep;
 use super::versions::Versions;
@@ -456,7 +456,7 @@ impl Engine {
 }
 
 /// Entry of a gone key; only its presence matters.
-const GONE: Known = Known { place: Place::Front { unit: 0 }, heat: 0 };
+const GONE: Known = Known { place: Place::Front { unit: FrontUnit::new(0) }, heat: 0 };
 /// Summary entries prefetched ahead of processing.
 const SOON: usize = 8;
 /// Segments whose summaries are read concurrently.

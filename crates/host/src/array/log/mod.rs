@@ -35,7 +35,7 @@ use tailcut_base::cast::{low_u32, low_u64};
 use super::core::Core;
 use super::drives::Answered;
 use super::layout::{Condition, Layout};
-use super::reads::ReadResult;
+use super::reads::{ReadResult, SealAge};
 use super::requests::RequestSlot;
 use crate::Block;
 use crate::array::{DriveId, GroupId, numbers};
@@ -177,8 +177,9 @@ impl<B: Block> Log<B> {
 
     /// The seal age of blocks in a row of this age: distinct per array, so that blocks of different arrays
     /// are not mistaken for each other.
-    fn age(&self, age: u32) -> u64 {
-        u64::from(age ^ low_u32(mix64(low_u64(self.array) ^ low_u64(self.array >> 64))))
+    fn age(&self, age: u32) -> SealAge {
+        let of_array = low_u32(mix64(low_u64(self.array) ^ low_u64(self.array >> 64)));
+        SealAge::new(u64::from(age ^ of_array))
     }
 
     /// Stops all writes: a drive that redundancy does not cover refuses them.

@@ -21,7 +21,7 @@ use super::engine::Engine;
 use super::index::Entry as Known;
 use super::log::format::{End, Entry, Foot, Head, UNITS};
 use super::log::{Log, SegmentId, WriteNumber};
-use super::place::Place;
+use super::place::{FrontUnit, Place};
 use super::record::Header;
 use super::search::{Search, Searched};
 use super::settings::Keep;
@@ -316,13 +316,13 @@ impl Engine {
         self.figures.evicted += gone;
         self.tiers.evicted_on_flash += gone;
         let in_memory = |place: Place| if let Place::Front { unit } = place { Some(unit) } else { None };
-        let units: Vec<u32> = self.index.places().filter_map(in_memory).collect();
+        let units: Vec<FrontUnit> = self.index.places().filter_map(in_memory).collect();
         let segment_blocks = u64::from(log.segment_blocks());
         let is_there = |place: Place| matches!(place, Place::Log { unit, .. } if unit / UNITS / segment_blocks == u64::from(victim.get()));
         units.into_iter().for_each(|unit| self.forget_home(unit, is_there));
     }
 
-    fn forget_home(&mut self, unit: u32, is_gone: impl Fn(Place) -> bool) {
+    fn forget_home(&mut self, unit: FrontUnit, is_gone: impl Fn(Place) -> bool) {
         let header = self.front.header(unit);
         if header.home != 0 && is_gone(Place::decode(header.home)) {
             self.front.set_header(unit, &Header { home: 0, ..header });
