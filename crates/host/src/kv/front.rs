@@ -6,6 +6,8 @@
 //! eviction, oldest first, or by compaction, which moves its live records together with those of other
 //! segments and keeps their age. The front yields [`Victim`]s one by one; the caller moves or drops each.
 
+mod check;
+
 use super::item::{Item, Value};
 use super::place::{FrontUnit, UNIT};
 use super::record::Header;

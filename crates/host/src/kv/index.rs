@@ -11,6 +11,8 @@
 //! partitions that happens once in 10¹² writes. A read compares keys, so it never returns the item of another
 //! key.
 
+mod check;
+
 use super::hash::KeyHash;
 use super::place::Place;
 use prefetch_index::prefetch_index;

@@ -17,6 +17,7 @@
 //! This module is independent of the client protocol and of the number of drives: copies, the loss of a drive
 //! and the separation of reads from writes belong to the array below ([`crate::array`]).
 
+mod check;
 mod compaction;
 #[macro_use]
 mod counters;

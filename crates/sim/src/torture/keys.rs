@@ -279,6 +279,15 @@ impl Subject for Keys {
         writes_at_once && !engine.has_failed() && !engine.is_full()
     }
 
+    fn check_at_rest(&self) -> Result<(), String> {
+        match &self.phase {
+            Phase::Serving(engine) if engine.is_idle() => engine.check_at_rest()?,
+            Phase::Serving(engine) => engine.check()?,
+            _ => {}
+        }
+        self.below.check_at_rest()
+    }
+
     fn submit(&mut self, now: Time, request: Request<Bytes>) -> Result<(), Request<Bytes>> {
         let task = Task { request, done: 0, found: Vec::new(), ticket: None, point: None };
         self.tasks.push(task);

@@ -46,6 +46,11 @@ struct Part<B> {
 }
 
 impl<B> Batch<B> {
+    /// The drive that it writes to.
+    pub(super) fn drive(&self) -> DriveId {
+        self.drive
+    }
+
     fn new() -> Batch<B> {
         Batch {
             drive: DriveId::new(0),

@@ -27,6 +27,7 @@ mod admission;
 mod asked;
 mod batch;
 mod cache;
+mod check;
 mod collection;
 mod compare;
 mod config;

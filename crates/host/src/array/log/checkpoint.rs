@@ -237,7 +237,7 @@ pub fn decode_piece(bytes: &[u8], header: &Header, index: u64, geometry: &Geomet
 
 impl<B: Block> Log<B> {
     /// Starts a checkpoint if one is due.
-    pub(super) fn check(&mut self, now: Time, core: &mut Core<B>) {
+    pub(super) fn checkpoint_if_due(&mut self, now: Time, core: &mut Core<B>) {
         if self.checkpoint.is_under_way() || self.failed.is_some() || self.rows.closed() == 0 {
             return;
         }

@@ -47,6 +47,11 @@ pub struct Runs {
 }
 
 impl Runs {
+    /// True if no read is in progress.
+    pub fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
     /// No reads, over `drives` drives.
     pub fn new(drives: usize) -> Runs {
         Runs { building: IdVec::filled(drives, None), ..Runs::default() }

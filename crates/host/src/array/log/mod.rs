@@ -5,6 +5,7 @@
 //! `stream`, `collection` and `checkpoint` describe the order in which data becomes durable; `recovery`
 //! describes replay after a power loss.
 
+mod check;
 mod checkpoint;
 mod collection;
 mod commit;
@@ -213,7 +214,7 @@ impl<B: Block> Log<B> {
         if !self.is_ready {
             return self.end_recovery(now, core);
         }
-        self.check(now, core);
+        self.checkpoint_if_due(now, core);
         self.collect(now, core);
         self.walk(now, core);
         if self.has_unread_victim() {

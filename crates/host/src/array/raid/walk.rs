@@ -84,6 +84,13 @@ pub struct Walk {
     is_draining: bool,
 }
 
+impl Walk {
+    /// True if a unit in progress belongs to this pass.
+    pub(super) fn has<B>(&self, work: &Work<B>) -> bool {
+        work.walk == self.id
+    }
+}
+
 id! {
     /// A unit that a walk is working on.
     pub(super) struct WorkId;

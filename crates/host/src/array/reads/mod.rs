@@ -7,6 +7,7 @@
 //! busy.
 
 mod answers;
+mod check;
 mod checksums;
 mod copies;
 mod counts;

@@ -6,6 +6,7 @@
 //! all earlier ones. Segments are reclaimed as a whole; victim selection and the handling of their records
 //! are in `reclaim`.
 
+mod check;
 mod durability;
 pub mod format;
 mod open;
