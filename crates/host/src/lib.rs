@@ -8,6 +8,7 @@
 
 pub mod array;
 pub mod block;
+mod check;
 mod crc;
 pub mod disk;
 pub mod kv;

@@ -3,7 +3,7 @@
 use crate::config::{MappingLevel, SsdConfig};
 use crate::flash::nand;
 use crate::mapping::ftl;
-use crate::precondition::{Precondition, PreparedState};
+use crate::mapping::precondition::{Precondition, PreparedState};
 
 impl SsdConfig {
     /// The least memory, in bytes, that a drive takes as soon as it is prepared; with `content` its pages

@@ -15,7 +15,7 @@ use crate::frontend::link::Arrival;
 use crate::holder::HOLDERS;
 use crate::mapping::Mapping;
 use crate::mapping::ftl::Location;
-use crate::precondition::Precondition;
+use crate::mapping::precondition::Precondition;
 use crate::probe::Probe;
 use crate::request::{EntryId, Kind, Tag};
 use crate::sets::{SetId, Sets};
@@ -68,8 +68,8 @@ impl<P: Probe> Ssd<P> {
         let mapping = Mapping::new(config, Ssd::horizon_of(&geometry), seed, content);
         Ssd {
             layout: Layout::new(&geometry),
-            frontend: Frontend::new(config, mapping.ftl.logical_pages(), mapping.sets),
-            backend: Backend::new(config, mapping.sets, seed),
+            frontend: Frontend::new(config, mapping.map().logical_pages(), *mapping.sets()),
+            backend: Backend::new(config, *mapping.sets(), seed),
             config: config.clone(),
             geometry,
             mapping,
@@ -94,7 +94,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Prepares a new drive that [`Ssd::has_room_for`] the data. Returns the number of logical pages that
     /// hold data, of a drive of one set from page 0 on, else as many of each set; their content is
-    /// [`prepared_content`](crate::precondition::prepared_content).
+    /// [`prepared_content`](crate::mapping::precondition::prepared_content).
     pub fn precondition(&mut self, how: &Precondition, seed: u64) -> u32 {
         self.mapping.precondition(how, seed)
     }
@@ -106,7 +106,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Why the drive, or a set of it, takes no more writes, once it does not.
     pub fn read_only(&self) -> Option<&str> {
-        self.mapping.read_only.why()
+        self.mapping.why_read_only()
     }
 
     /// The latest moment that the drive's timers can hold.
@@ -117,11 +117,11 @@ impl<P: Probe> Ssd<P> {
     /// The content of a logical page if the power went now: what flash has, and with a capacitor what is in
     /// the buffer. The mapping counts as known after a power cut; how a drive finds it again is not modelled.
     pub fn content_after_power_cut(&self, logical: LogicalPage) -> u32 {
-        match self.mapping.ftl.lookup(logical) {
-            Location::Buffer(entry) if !self.frontend.buffer.capacitor => {
-                match self.frontend.buffer[entry].old {
+        match self.mapping.map().lookup(logical) {
+            Location::Buffer(entry) if !self.frontend.has_capacitor() => {
+                match self.frontend.entry(entry).old {
                     PhysicalPage::NONE => 0,
-                    old => self.mapping.nand.content(old),
+                    old => self.mapping.content_of(old),
                 }
             }
             _ => self.peek(logical),
@@ -130,18 +130,18 @@ impl<P: Probe> Ssd<P> {
 
     /// The content of a logical page as a read submitted now would return it.
     pub fn peek(&self, logical: LogicalPage) -> u32 {
-        match self.mapping.ftl.lookup(logical) {
+        match self.mapping.map().lookup(logical) {
             Location::Unmapped => 0,
-            Location::Flash(physical) => self.mapping.nand.content(physical),
-            Location::Buffer(entry) => self.frontend.buffer[entry].content(),
+            Location::Flash(physical) => self.mapping.content_of(physical),
+            Location::Buffer(entry) => self.frontend.entry(entry).content(),
         }
     }
 
     /// Asserts that maps, valid pages and counts agree, beside [`Ssd::check_machines`]; walks the whole
     /// drive.
     pub fn check(&self) {
-        let old = |entry: EntryId| Some(self.frontend.buffer[entry].old).filter(|&p| p != PhysicalPage::NONE);
-        self.mapping.ftl.check(&self.mapping.nand, old);
+        let old = |entry: EntryId| Some(self.frontend.entry(entry).old).filter(|&p| p != PhysicalPage::NONE);
+        self.mapping.check(old);
         self.check_machines();
     }
 
@@ -149,8 +149,7 @@ impl<P: Probe> Ssd<P> {
     /// flash.
     pub fn check_machines(&self) {
         self.mapping.steering.check();
-        self.frontend.buffer.check();
-        self.frontend.cache.check();
+        self.frontend.check();
         self.backend.check_between_events();
     }
 
@@ -166,7 +165,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Turns predictions on: see [`crate::frontend::behaviour`].
     pub fn track_behaviour(&mut self) {
-        self.frontend.track_behaviour(self.geometry.luns() as usize);
+        self.frontend.track_behaviour();
     }
 
     /// Moves the predictions made since the last call to `predictions`.
@@ -186,7 +185,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Free space of the write buffer in bytes, which every completion carries along.
     pub fn buffer_room(&self) -> u64 {
-        self.frontend.buffer.room() * self.geometry.page_bytes
+        self.frontend.room() * self.geometry.page_bytes
     }
 
     /// How long after it has been sent a command is known for what it is.
@@ -212,8 +211,8 @@ impl<P: Probe> Ssd<P> {
         let ways = [Direction::ToHost, Direction::ToDevice];
         Figures {
             erased_blocks: self.erased_blocks() as i64,
-            buffer_read_hits: f.buffer.read_hits,
-            buffer_write_hits: f.buffer.write_hits,
+            buffer_read_hits: f.buffer_read_hits(),
+            buffer_write_hits: f.buffer_write_hits(),
             cache: f.cache.counts,
             dies: u64::from(g.channels * g.chips * g.dies),
             planes: u64::from(g.plane_count()),
@@ -263,13 +262,13 @@ impl<P: Probe> Ssd<P> {
 
     /// The sets that the drive is divided into.
     pub fn sets(&self) -> Sets {
-        self.mapping.sets
+        *self.mapping.sets()
     }
 
     /// Identifies a set as a device of its own. Its sector 0 is sector `set` × its sectors of the drive.
     pub fn identify_set(&self, set: SetId) -> Identify {
         let whole = self.identify();
-        let count = self.mapping.sets.count();
+        let count = self.mapping.sets().count();
         assert!(set.get() < count, "the drive has {count} sets");
         let (sectors, queue_depth) = (whole.sectors / u64::from(count), whole.queue_depth / count);
         Identify { sectors, queue_depth, ..whole }
@@ -289,7 +288,11 @@ impl<P: Probe> Ssd<P> {
     /// A call of the control interface that concerns one set; see [`Device::control`]. A drive without the
     /// interface (`control_api`) knows no call.
     pub fn control_set(&mut self, now: Time, set: SetId, call: Control) -> ControlReply {
-        assert!(set.get() < self.mapping.sets.count(), "the drive has {} sets", self.mapping.sets.count());
+        assert!(
+            set.get() < self.mapping.sets().count(),
+            "the drive has {} sets",
+            self.mapping.sets().count()
+        );
         if !self.config.control_api {
             return ControlReply::Unsupported;
         }
@@ -307,7 +310,7 @@ impl<P: Probe> Ssd<P> {
         if let Control::RunGc { until } = call
             && let Some(high) = self.mapping.runs_at_once(now, set, until)
         {
-            for plane in self.mapping.sets.planes(set) {
+            for plane in self.mapping.sets().planes(set) {
                 self.mapping.collect_at_once(now, plane, high);
                 self.carry_out(now);
             }
@@ -316,7 +319,7 @@ impl<P: Probe> Ssd<P> {
         let reply = self.mapping.control(now, set, call, self.backend.horizon());
         self.carry_out(now);
         if matches!(call, Control::SetThresholds(_)) && reply == ControlReply::Done {
-            for plane in self.mapping.sets.planes(set) {
+            for plane in self.mapping.sets().planes(set) {
                 self.collect_if_short(now, plane);
             }
         }
@@ -362,7 +365,7 @@ impl<P: Probe> Ssd<P> {
                 self.carry_out(now);
             }
             Timer::Buffer if self.frontend.pacing.is_on() => {
-                self.frontend.admit_waiting(now, &self.mapping.ftl)
+                self.frontend.admit_waiting(now, self.mapping.map())
             }
             Timer::Buffer => self.look_for_silence(now),
         }
@@ -486,7 +489,7 @@ impl<P: Probe> Device for Ssd<P> {
     /// Applies to drives with one set. A drive of several sets needs [`Ssd::control_set`]; here it answers
     /// `Unsupported`.
     fn control(&mut self, now: Time, call: Control) -> ControlReply {
-        if self.mapping.sets.are_many() {
+        if self.mapping.sets().are_many() {
             ControlReply::Unsupported
         } else {
             self.control_set(now, SetId::FIRST, call)

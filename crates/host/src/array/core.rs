@@ -10,6 +10,7 @@ use super::token_scheduling::{EpochFigures, Tokens};
 use super::turns::Turns;
 use crate::Block;
 use crate::array::{DriveId, RGroups};
+use crate::check::ensure;
 use crate::disk::Disk;
 use crate::mutation::{Invariant, holds};
 use tailcut_base::control::Control;
@@ -165,6 +166,22 @@ impl<B: Block> Core<B> {
         let (met, diverted) = (self.drives.met(), self.reads.counts().steered);
         let times = self.drives.stage_times();
         self.tokens.as_ref().map(|tokens| EpochFigures { met, diverted, times, ..*tokens.figures() })
+    }
+
+    /// What holds between two events of requests, reads and drives.
+    pub(super) fn check(&self) -> Result<(), String> {
+        self.requests.check()?;
+        self.reads.check()?;
+        self.drives.check()
+    }
+
+    /// What holds of them, and of the superblock, at rest; see [`Array::check_at_rest`](super::Array::check_at_rest).
+    pub(super) fn check_at_rest(&self) -> Result<(), String> {
+        ensure!(self.is_recorded(), "writes of the superblock are in flight");
+        ensure!(self.held.is_empty(), "{} writes wait for the superblock", self.held.len());
+        self.requests.check_at_rest()?;
+        self.reads.check_at_rest()?;
+        self.drives.check_at_rest()
     }
 
     /// Advances epochs. Returns the next drive to which the layout may send held requests.

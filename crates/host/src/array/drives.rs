@@ -1,6 +1,7 @@
 //! The drives of an array: their requests in flight and waiting, and their state.
 
 mod ask;
+mod check;
 mod gate;
 mod guard;
 mod presence;

@@ -8,7 +8,7 @@
 
 use super::DriveId;
 use super::drives::Presence;
-use super::epoch::{copies_of, has_lost_all};
+use super::epoch::{Declustering, copies_of};
 use super::mutation::{Invariant, holds};
 use super::opening::OpenError;
 use super::superblock::MemberSuperblock;
@@ -142,7 +142,9 @@ pub(super) fn holds_all(superblock: &MemberSuperblock) -> bool {
     let serves = |presence: &Presence| *presence == Presence::InSync;
     if superblock.layout.is_mirrored() {
         let serving: Vec<bool> = superblock.presence.iter().map(serves).collect();
-        return !has_lost_all(&serving, superblock.groups as usize, copies_of(superblock));
+        let (drives, groups) = (serving.len(), superblock.groups as usize);
+        let over = Declustering { drives, groups, copies: copies_of(superblock) };
+        return !over.has_lost_all(&serving);
     }
     let spare = usize::from(superblock.layout.is_redundant());
     let width = superblock.presence.len() / superblock.groups as usize;

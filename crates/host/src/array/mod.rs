@@ -25,6 +25,7 @@
 //! flushes that do not end within an attempt; reads go on. A refused write may still take effect later, before any
 //! later write of the same blocks.
 
+mod check;
 pub mod config;
 pub mod core;
 pub mod drives;

@@ -1,5 +1,7 @@
 //! Host requests in an array: their parts, their data, and the attribution of their time.
 
+mod check;
+
 use crate::Block;
 use crate::disk::{Mirror, Request, Response};
 use tailcut_base::cast::to_u32;

@@ -8,6 +8,7 @@
 
 use super::engine::{Engine, Refused};
 use super::front::{Queue, Victim};
+use super::place::FrontUnit;
 use super::settings::Keep;
 
 impl Engine {
@@ -26,7 +27,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`Refused::Full`] if nothing may be evicted and little can be gained by compaction.
-    pub(super) fn reserve_now(&mut self, queue: Queue, bytes: u64) -> Result<u32, Refused> {
+    pub(super) fn reserve_now(&mut self, queue: Queue, bytes: u64) -> Result<FrontUnit, Refused> {
         let mut compacted = 0;
         loop {
             if let Some(unit) = self.front.reserve(queue, bytes, false) {

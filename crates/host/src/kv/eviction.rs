@@ -6,13 +6,13 @@ use super::front::{Emptying, Queue, Victim};
 use super::hash::KeyHash;
 use super::index::Entry;
 use super::log::AppendPurpose;
-use super::place::{Place, UNIT};
+use super::place::{FrontUnit, Place, UNIT};
 use super::record::{Header, State};
 use super::settings::Keep;
 
 impl Engine {
     /// Reserves memory for a cached copy of an item on flash.
-    pub(super) fn reserve_for_copy(&mut self, bytes: u64) -> Option<u32> {
+    pub(super) fn reserve_for_copy(&mut self, bytes: u64) -> Option<FrontUnit> {
         self.make_room(bytes);
         self.front.reserve(Queue::Main, bytes, false)
     }
@@ -75,7 +75,7 @@ impl Engine {
     }
 
     /// The key, index entry and header of a record in memory, if it is live.
-    pub(super) fn live(&self, unit: u32) -> Option<(KeyHash, Entry, Header)> {
+    pub(super) fn live(&self, unit: FrontUnit) -> Option<(KeyHash, Entry, Header)> {
         let item = self.front.item(unit);
         let hash = KeyHash::of(self.seed, item.key);
         let entry = self.index.find(hash).filter(|entry| entry.place == Place::Front { unit })?;
@@ -101,8 +101,8 @@ impl Engine {
     }
 
     /// Moves a live record to the place reserved for it at unit `to`.
-    pub(super) fn move_to(&mut self, to: u32, hash: KeyHash, victim: Victim, heat: u8) {
-        self.front.copy(victim.unit, to, victim.bytes);
+    pub(super) fn move_to(&mut self, to: FrontUnit, hash: KeyHash, victim: Victim, heat: u8) {
+        self.front.copy(&victim, to);
         self.front.discard(victim.unit);
         self.index.set(hash, Entry { place: Place::Front { unit: to }, heat });
     }

@@ -9,7 +9,7 @@ use super::item::{Item, Value, are_bytes, pieces_of};
 use super::jobs::Haste;
 use super::log::SegmentId;
 use super::log::format::UNITS;
-use super::place::{MOST_PAGES, Place, UNIT};
+use super::place::{FrontUnit, MOST_PAGES, Place, UNIT};
 use super::record::{FlashHeader, Header, Salt, State};
 use super::search::is_whole;
 use super::settings::Keep;
@@ -95,7 +95,8 @@ impl Fetched {
 
 impl FetchRequest {
     fn in_vain(self, is_lost: bool) -> Fetched {
-        let (place, header, blocks) = (Place::Front { unit: 0 }, Header::default(), Vec::new());
+        let (place, header, blocks) =
+            (Place::Front { unit: FrontUnit::new(0) }, Header::default(), Vec::new());
         Fetched { ticket: self.ticket, is_lost, key: self.key, place, header, blocks }
     }
 }

@@ -4,7 +4,7 @@ use super::engine::Engine;
 use super::fetch::Fetching;
 use super::jobs::{Haste, Jobs};
 use super::log::format::{End, Superblock};
-use super::log::{Log, SegmentId};
+use super::log::{Log, SegmentId, WriteNumber};
 use super::reclaim::{Part, Reclaims};
 use super::record::{Header, State};
 use super::recovery::Stretch;
@@ -22,40 +22,40 @@ pub(super) struct Flash {
     pub reclaims: Reclaims,
     pub superblock: Superblock,
     pub is_flushing: bool,
-    /// Write number up to which durability is requested.
-    pub wanted: u64,
+    /// The write up to which durability is requested.
+    pub wanted: WriteNumber,
     pub has_dirty_superblock: bool,
-    /// Write number of the latest superblock write; once it is durable, the mirror superblock is written.
-    pub mirrored_after: Option<u64>,
+    /// The latest superblock write; once it is durable, the mirror superblock is written.
+    pub mirrored_after: Option<WriteNumber>,
     pub superblock_writes: SuperblockWrites,
     /// Block of the durable superblock, 0 or 1; not overwritten until the other one is durable.
     pub durable_superblock: u64,
     /// Blocks to write once the superblock is durable.
     pub repairs: Vec<(u64, Bytes)>,
-    /// Number of the last of these writes.
-    pub repaired_after: u64,
+    /// The last of these writes.
+    pub repaired_after: WriteNumber,
     /// Writes that failed for lack of space; `next_try` is when they are retried.
     pub stalled: Vec<Writing>,
     pub next_try: Time,
-    /// Write number: once it is durable, the superblock records the close.
-    pub closing: Option<u64>,
+    /// Once this write is durable, the superblock records the close.
+    pub closing: Option<WriteNumber>,
     pub timers: Timers,
 }
 
 /// Writes of the superblock.
 #[derive(Debug)]
 pub(super) struct SuperblockWrites {
-    /// Number of the last one, and its block: 0 or 1.
-    last: (u64, u64),
-    /// Number of the first one with the latest [`Engine::flush_all`], 0 without any; None if it is still to be
+    /// The last one, and its block: 0 or 1.
+    last: (WriteNumber, u64),
+    /// The first one with the latest [`Engine::flush_all`], if there was any; None if it is still to be
     /// submitted.
-    of_flush: Option<u64>,
+    of_flush: Option<WriteNumber>,
 }
 
 impl SuperblockWrites {
     /// None yet; `block` has the newest superblock.
     pub fn since(block: u64) -> SuperblockWrites {
-        SuperblockWrites { last: (0, block), of_flush: Some(0) }
+        SuperblockWrites { last: (WriteNumber::NONE, block), of_flush: Some(WriteNumber::NONE) }
     }
 }
 
@@ -84,7 +84,7 @@ pub(super) enum Job {
     /// A write of a part of the log, or of its metadata.
     Write(Writing),
     /// A flush that makes writes up to this number durable.
-    Flush(u64),
+    Flush(WriteNumber),
     /// A read or erase of a part of the victim in this reclaim slot.
     Reclaim(usize, Part),
     /// A read for recovery.
@@ -96,7 +96,7 @@ pub(super) enum Job {
 /// A write in flight.
 #[derive(Debug)]
 pub(super) struct Writing {
-    number: u64,
+    number: WriteNumber,
     block: u64,
     /// Kept for a retry when the disk is out of space.
     data: Vec<Bytes>,
@@ -176,8 +176,8 @@ impl Engine {
 
     /// Starts making everything written so far durable. It is durable once [`Engine::durable`] has reached
     /// the returned number.
-    pub fn sync(&mut self) -> u64 {
-        let Some(flash) = &mut self.flash else { return 0 };
+    pub fn sync(&mut self) -> WriteNumber {
+        let Some(flash) = &mut self.flash else { return WriteNumber::NONE };
         flash.send_superblock(&mut self.pool);
         let point = flash.log.sync(&mut self.pool);
         flash.wanted = flash.wanted.max(point);
@@ -186,8 +186,8 @@ impl Engine {
 
     /// Like [`Engine::sync`], before an orderly shutdown: also seals the open segment, so that the next start
     /// trusts all of it without a search. Later writes go to another segment.
-    pub fn close(&mut self) -> u64 {
-        let Some(flash) = &mut self.flash else { return 0 };
+    pub fn close(&mut self) -> WriteNumber {
+        let Some(flash) = &mut self.flash else { return WriteNumber::NONE };
         flash.log.close(&mut self.pool);
         let point = self.sync();
         self.flash.iter_mut().for_each(|flash| flash.closing = Some(point));
@@ -206,9 +206,9 @@ impl Engine {
         self.flash.as_ref().is_some_and(|flash| flash.log.is_full())
     }
 
-    /// The number up to which writes are durable; see [`Engine::sync`].
-    pub fn durable(&self) -> u64 {
-        self.flash.as_ref().map_or(0, |flash| flash.log.durable())
+    /// The write up to which all are durable; see [`Engine::sync`].
+    pub fn durable(&self) -> WriteNumber {
+        self.flash.as_ref().map_or(WriteNumber::NONE, |flash| flash.log.durable())
     }
 
     /// Most changes that may not be durable, such as when the disk has failed or is out of space. A
@@ -272,12 +272,12 @@ impl Engine {
 
 impl Flash {
     /// Submits a numbered write.
-    pub fn write(&mut self, number: u64, block: u64, data: Vec<Bytes>) {
+    pub fn write(&mut self, number: WriteNumber, block: u64, data: Vec<Bytes>) {
         self.send(Writing { number, block, data, is_optional: false });
     }
 
     /// Submits a numbered write that may fail.
-    pub fn write_optional(&mut self, number: u64, block: u64, data: Vec<Bytes>) {
+    pub fn write_optional(&mut self, number: WriteNumber, block: u64, data: Vec<Bytes>) {
         self.send(Writing { number, block, data, is_optional: true });
     }
 
@@ -427,7 +427,7 @@ impl Flash {
         }
         let place = 1 - self.durable_superblock;
         // Concurrent writes of one block may complete in either order.
-        let after = if place == block { before } else { 0 };
+        let after = if place == block { before } else { WriteNumber::NONE };
         let number = self.log.write(place, data, after);
         self.superblock_writes.last = (number, place);
         self.superblock_writes.of_flush.get_or_insert(number);

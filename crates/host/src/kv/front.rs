@@ -6,8 +6,10 @@
 //! eviction, oldest first, or by compaction, which moves its live records together with those of other
 //! segments and keeps their age. The front yields [`Victim`]s one by one; the caller moves or drops each.
 
+mod check;
+
 use super::item::{Item, Value};
-use super::place::UNIT;
+use super::place::{FrontUnit, UNIT};
 use super::record::Header;
 use prefetch_index::prefetch_index;
 use std::collections::VecDeque;
@@ -61,8 +63,8 @@ pub enum Emptying {
 /// A record of the segment that is being emptied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Victim {
-    /// Its offset in units of [`UNIT`] bytes.
-    pub unit: u32,
+    /// Where it is.
+    pub unit: FrontUnit,
     /// Its queue.
     pub queue: Queue,
     /// Its length in bytes.
@@ -85,12 +87,20 @@ struct Cursor {
     lead: u32,
 }
 
+/// What a front is made for.
+#[derive(Clone, Copy, Debug)]
+pub struct FrontSize {
+    /// About how many bytes it has.
+    pub memory: u64,
+    /// Bytes of the largest item, including its header: the least size of a segment.
+    pub most_item: u64,
+}
+
 impl Front {
-    /// A front of about `bytes` bytes, in segments that fit an item of `most` bytes including its header. The
-    /// system commits the memory when it is first written.
-    pub fn new(bytes: u64, most: u64) -> Front {
-        let segment = most.next_power_of_two().max(LEAST_SEGMENT);
-        let segments = (bytes / segment).clamp(LEAST_SEGMENTS, u64::from(u32::MAX) * UNIT / segment);
+    /// An empty front. The system commits the memory when it is first written.
+    pub fn new(size: FrontSize) -> Front {
+        let segment = size.most_item.next_power_of_two().max(LEAST_SEGMENT);
+        let segments = (size.memory / segment).clamp(LEAST_SEGMENTS, u64::from(u32::MAX) * UNIT / segment);
         Front {
             memory: vec![0; to_usize(segment * segments)],
             segment: to_usize(segment),
@@ -123,7 +133,7 @@ impl Front {
 
     /// The record at `unit` was replaced, removed or moved.
     #[inline]
-    pub fn discard(&mut self, unit: u32) {
+    pub fn discard(&mut self, unit: FrontUnit) {
         let segment = FrontSegment::new(to_u32(at(unit) / self.segment));
         self.dead[segment] += to_u32(self.header(unit).record_bytes());
         debug_assert!(self.dead[segment] <= self.fills[segment]);
@@ -137,7 +147,7 @@ impl Front {
 
     /// Reserves room for a record of `bytes` bytes. None until a segment is freed. Records moved within the
     /// front may use the last free segments, new ones may not.
-    pub fn reserve(&mut self, queue: Queue, bytes: u64, is_moved: bool) -> Option<u32> {
+    pub fn reserve(&mut self, queue: Queue, bytes: u64, is_moved: bool) -> Option<FrontUnit> {
         let bytes = to_u32(bytes);
         debug_assert!(bytes as usize <= self.segment && u64::from(bytes).is_multiple_of(UNIT));
         let open = self.queue(queue).back().copied();
@@ -159,7 +169,7 @@ impl Front {
 
     /// Reserves room for a live record of the segment that is compacted, among others of its age. None if
     /// there is no free segment.
-    pub fn reserve_beside(&mut self, bytes: u32) -> Option<u32> {
+    pub fn reserve_beside(&mut self, bytes: u32) -> Option<FrontUnit> {
         let Cursor { segment: victim, queue, .. } = self.cursor?;
         let gathering = self.gathering[queue as usize];
         let has_room = |&segment: &FrontSegment| (self.fills[segment] + bytes) as usize <= self.segment;
@@ -177,7 +187,7 @@ impl Front {
     }
 
     /// Unit of a new record of `bytes` bytes at the end of a segment, where there is room for it.
-    fn add(&mut self, segment: FrontSegment, bytes: u32) -> u32 {
+    fn add(&mut self, segment: FrontSegment, bytes: u32) -> FrontUnit {
         let unit = self.unit_at(segment, self.fills[segment]);
         self.fills[segment] += bytes;
         unit
@@ -246,7 +256,7 @@ impl Front {
 
     /// The next record to prefetch for eviction, each once. None if [`LEAD`] are prefetched already, or if
     /// the segment has no more.
-    pub fn next_soon(&mut self) -> Option<u32> {
+    pub fn next_soon(&mut self) -> Option<FrontUnit> {
         let cursor = self.cursor?;
         let Cursor { segment, ahead, lead, .. } = cursor;
         if lead >= LEAD || ahead >= self.fills[segment] {
@@ -262,7 +272,7 @@ impl Front {
 
     /// The records that have expired at `unix`, in seconds of Unix time, live or dead, among the next
     /// [`SEARCHED`] of one segment; each call continues where the last one ended.
-    pub fn expired(&mut self, unix: u32) -> Vec<u32> {
+    pub fn expired(&mut self, unix: u32) -> Vec<FrontUnit> {
         let (segment, mut at) = self.search;
         let mut expired = Vec::new();
         for _ in 0..SEARCHED {
@@ -281,13 +291,13 @@ impl Front {
     }
 
     /// Unit of the record at byte `at` of a segment, and the byte offset of the next record.
-    fn record_at(&self, segment: FrontSegment, at: u32) -> (u32, u32) {
+    fn record_at(&self, segment: FrontSegment, at: u32) -> (FrontUnit, u32) {
         let unit = self.unit_at(segment, at);
         (unit, at + to_u32(self.header(unit).record_bytes()))
     }
 
-    fn unit_at(&self, segment: FrontSegment, at: u32) -> u32 {
-        to_u32((segment.index() * self.segment + at as usize) as u64 / UNIT)
+    fn unit_at(&self, segment: FrontSegment, at: u32) -> FrontUnit {
+        FrontUnit::new(to_u32((segment.index() * self.segment + at as usize) as u64 / UNIT))
     }
 
     fn oldest(&self) -> Option<Cursor> {
@@ -313,33 +323,33 @@ impl Front {
 
     /// Header of the record at `unit`.
     #[inline]
-    pub fn header(&self, unit: u32) -> Header {
+    pub fn header(&self, unit: FrontUnit) -> Header {
         Header::decode(&self.memory[at(unit)..])
     }
 
     /// Replaces the header of the record at `unit`; its lengths must not change.
     #[inline]
-    pub fn set_header(&mut self, unit: u32, header: &Header) {
+    pub fn set_header(&mut self, unit: FrontUnit, header: &Header) {
         let at = at(unit);
         header.write(&mut self.memory[at..at + Header::BYTES]);
     }
 
     /// Prefetches the start of the record at `unit` into the processor's cache.
     #[inline]
-    pub fn prefetch(&self, unit: u32) {
+    pub fn prefetch(&self, unit: FrontUnit) {
         prefetch_index(&self.memory, at(unit));
         prefetch_index(&self.memory, at(unit) + CACHE_LINE);
     }
 
     /// The item at `unit`.
     #[inline]
-    pub fn item(&self, unit: u32) -> Item<'_> {
+    pub fn item(&self, unit: FrontUnit) -> Item<'_> {
         self.item_with(unit, self.header(unit))
     }
 
     /// The item at `unit`, whose header is `header`.
     #[inline]
-    pub fn item_with(&self, unit: u32, header: Header) -> Item<'_> {
+    pub fn item_with(&self, unit: FrontUnit, header: Header) -> Item<'_> {
         let record = &self.memory[at(unit)..];
         let (key, value) = (Header::BYTES, header.value_at());
         Item {
@@ -351,7 +361,7 @@ impl Front {
 
     /// Writes header and key to a reserved place; the value follows with [`Front::value_mut`].
     #[inline]
-    pub fn begin(&mut self, unit: u32, header: &Header, key: &[u8]) {
+    pub fn begin(&mut self, unit: FrontUnit, header: &Header, key: &[u8]) {
         self.set_header(unit, header);
         let to = at(unit) + Header::BYTES;
         self.memory[to..to + key.len()].copy_from_slice(key);
@@ -359,21 +369,22 @@ impl Front {
 
     /// The value of the record at `unit`, for writing; its length is that of the header.
     #[inline]
-    pub fn value_mut(&mut self, unit: u32, header: &Header) -> &mut [u8] {
+    pub fn value_mut(&mut self, unit: FrontUnit, header: &Header) -> &mut [u8] {
         let from = at(unit) + header.value_at();
         &mut self.memory[from..from + header.value as usize]
     }
 
-    /// Copies the value of record `from` into that of record `to`, at byte `offset`.
-    pub fn copy_value(&mut self, from: u32, to: u32, offset: usize) {
+    /// Copies the value of record `from` into that of a record, at a byte offset.
+    pub fn copy_value(&mut self, from: FrontUnit, (to, offset): (FrontUnit, usize)) {
         let (source, target) = (self.header(from), self.header(to));
         let from = at(from) + source.value_at();
         self.memory.copy_within(from..from + source.value as usize, at(to) + target.value_at() + offset);
     }
 
-    /// Copies a record of `bytes` bytes to a reserved place.
-    pub fn copy(&mut self, from: u32, to: u32, bytes: u32) {
-        self.memory.copy_within(at(from)..at(from) + bytes as usize, at(to));
+    /// Copies a record of the segment being emptied to a reserved place.
+    pub fn copy(&mut self, victim: &Victim, to: FrontUnit) {
+        let from = at(victim.unit);
+        self.memory.copy_within(from..from + victim.bytes as usize, at(to));
     }
 
     /// Drops all records.
@@ -389,8 +400,8 @@ impl Front {
 }
 
 #[inline]
-fn at(unit: u32) -> usize {
-    unit as usize * to_usize(UNIT)
+fn at(unit: FrontUnit) -> usize {
+    unit.index() * to_usize(UNIT)
 }
 
 /// Least segment size, 64 KiB: a smaller segment holds too few items to be worth its bookkeeping.
@@ -418,7 +429,7 @@ mod tests {
     proptest! {
         #[test]
         fn victims_are_told_of_in_their_order_before_their_turn(sizes in prop::collection::vec(0u32..3000, 1..400)) {
-            let mut front = Front::new(1 << 20, 4096);
+            let mut front = Front::new(FrontSize { memory: 1 << 20, most_item: 4096 });
             for value in sizes {
                 let header = Header { key: 1, value, ..Header::default() };
                 let Some(unit) = front.reserve(Queue::Small, header.record_bytes(), false) else { break };

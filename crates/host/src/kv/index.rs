@@ -11,6 +11,8 @@
 //! partitions that happens once in 10¹² writes. A read compares keys, so it never returns the item of another
 //! key.
 
+mod check;
+
 use super::hash::KeyHash;
 use super::place::Place;
 use prefetch_index::prefetch_index;
@@ -343,7 +345,7 @@ mod tests {
     fn place(number: u64) -> Place {
         match number.is_multiple_of(3) {
             true => Place::Log { unit: number, pages: 1 },
-            false => Place::Front { unit: number as u32 },
+            false => Place::Front { unit: crate::kv::place::FrontUnit::new(number as u32) },
         }
     }
 

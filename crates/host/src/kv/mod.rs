@@ -17,6 +17,7 @@
 //! This module is independent of the client protocol and of the number of drives: copies, the loss of a drive
 //! and the separation of reads from writes belong to the array below ([`crate::array`]).
 
+mod check;
 mod compaction;
 #[macro_use]
 mod counters;
@@ -49,7 +50,8 @@ pub use engine::{
 };
 pub use fetch::{Fetched, MOST_KEY};
 pub use item::{Item, Value};
+pub use log::WriteNumber;
 pub use opening::{CannotOpen, OpenMode, Opening};
-pub use place::{Place, UNIT};
+pub use place::{FrontUnit, Place, UNIT};
 pub use record::{Header, State};
 pub use settings::{Append, Keep, Settings};

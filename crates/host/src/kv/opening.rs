@@ -22,7 +22,7 @@ use super::engine::Engine;
 use super::flash::{Flash, SuperblockWrites, Timers};
 use super::jobs::{Haste, Jobs};
 use super::log::format::{End, Head, NotOurs, Part, Superblock};
-use super::log::{Log, SegmentId, run_of};
+use super::log::{Log, SegmentId, WriteNumber, run_of};
 use super::reclaim::Reclaims;
 use super::recovery::{Recovery, UsedSegment};
 use super::settings::{Keep, Settings};
@@ -87,8 +87,8 @@ pub struct Opening {
     durable: u64,
     reading: u64,
     engine: Option<Engine>,
-    /// Write number that must be durable before the engine serves; see [`Engine::sync`].
-    point: Option<u64>,
+    /// The write that must be durable before the engine serves; see [`Engine::sync`].
+    point: Option<WriteNumber>,
     /// The superblock records the durable summaries; `point` is the last one to wait for.
     is_settled: bool,
     failure: Option<CannotOpen>,
@@ -429,13 +429,13 @@ impl Opening {
             reclaims: Reclaims::default(),
             superblock,
             is_flushing: false,
-            wanted: 0,
+            wanted: WriteNumber::NONE,
             has_dirty_superblock: true,
             mirrored_after: None,
             superblock_writes: SuperblockWrites::since(self.newest),
             durable_superblock: self.newest,
             repairs: Vec::new(),
-            repaired_after: 0,
+            repaired_after: WriteNumber::NONE,
             stalled: Vec::new(),
             next_try: Time::ZERO,
             closing: None,

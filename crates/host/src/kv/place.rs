@@ -1,14 +1,20 @@
 //! The location of an item.
 
 use tailcut_base::cast::{low_u8, low_u32};
+use tailcut_base::id;
+
+id! {
+    /// A record of the front: its offset from the start of the memory, in units of [`UNIT`] bytes.
+    pub struct FrontUnit;
+}
 
 /// The location of an item, in memory or on flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// In the front.
     Front {
-        /// Offset from the start of the front, in units of [`UNIT`] bytes.
-        unit: u32,
+        /// Its record.
+        unit: FrontUnit,
     },
     /// In the log.
     Log {
@@ -35,7 +41,7 @@ impl Place {
     #[inline]
     pub fn encode(self) -> u64 {
         match self {
-            Place::Front { unit } => u64::from(unit) | 1 << 41,
+            Place::Front { unit } => u64::from(unit.get()) | 1 << 41,
             Place::Log { unit, pages } => {
                 debug_assert!((1..=MOST_PAGES).contains(&pages) && unit < 1 << 38);
                 unit | u64::from(pages) << 38
@@ -47,7 +53,7 @@ impl Place {
     #[inline]
     pub fn decode(bits: u64) -> Place {
         match bits >> 41 & 1 {
-            1 => Place::Front { unit: low_u32(bits) },
+            1 => Place::Front { unit: FrontUnit::new(low_u32(bits)) },
             _ => Place::Log { unit: bits & ((1 << 38) - 1), pages: low_u8(bits >> 38) & MOST_PAGES },
         }
     }

@@ -25,8 +25,8 @@ use super::fetch::FetchRequest;
 use super::hash::KeyHash;
 use super::index::{Entry as Known, Index};
 use super::log::format::{End, Entry, Foot, Head, entry_in, is_summary, summary};
-use super::log::{Log, SegmentId, run_of};
-use super::place::Place;
+use super::log::{Log, SegmentId, WriteNumber, run_of};
+use super::place::{FrontUnit, Place};
 use super::search::{Search, Searched};
 use super::settings::Keep;
 use super::versions::Versions;
@@ -50,7 +50,7 @@ pub(super) struct Recovery {
     asking: VecDeque<(KeyHash, FetchRequest)>,
     /// Last write of a summary for a segment that had none. No segment is reused before it has completed,
     /// since it could be that one.
-    sealed: u64,
+    sealed: WriteNumber,
     /// Number of segments to recover.
     all: u32,
     /// Segments of the same run with smaller sequences were durable.
@@ -129,7 +129,7 @@ impl Recovery {
             reading: VecDeque::new(),
             gone: Index::new(bits),
             asking: VecDeque::new(),
-            sealed: 0,
+            sealed: WriteNumber::NONE,
             durable_below: 0,
             failures: 0,
             unreadable: None,
@@ -456,7 +456,7 @@ impl Engine {
 }
 
 /// Entry of a gone key; only its presence matters.
-const GONE: Known = Known { place: Place::Front { unit: 0 }, heat: 0 };
+const GONE: Known = Known { place: Place::Front { unit: FrontUnit::new(0) }, heat: 0 };
 /// Summary entries prefetched ahead of processing.
 const SOON: usize = 8;
 /// Segments whose summaries are read concurrently.

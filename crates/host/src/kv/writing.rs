@@ -8,7 +8,7 @@ use super::hash::KeyHash;
 use super::index::Entry;
 use super::item::Value;
 use super::log::{AppendPurpose, Record};
-use super::place::Place;
+use super::place::{FrontUnit, Place};
 use super::record::{Header, State};
 use super::settings::Keep;
 use crate::mutation::{Invariant, holds};
@@ -71,7 +71,7 @@ impl Engine {
 
     fn fill_value(
         &mut self,
-        (unit, header): (u32, &Header),
+        (unit, header): (FrontUnit, &Header),
         before: Option<Entry>,
         fetched: Option<&Fetched>,
         content: Content<'_>,
@@ -86,7 +86,7 @@ impl Engine {
                 fill(&mut self.front.value_mut(unit, header)[kept_at..], fetched.item().value)
             }
             (None, Some(Entry { place: Place::Front { unit: from }, .. })) => {
-                self.front.copy_value(from, unit, kept_at);
+                self.front.copy_value(from, (unit, kept_at));
             }
             _ => {}
         }
@@ -96,7 +96,7 @@ impl Engine {
     }
 
     /// Reserves memory for a record.
-    fn place_in_front(&mut self, header: &Header, hash: KeyHash) -> Result<u32, Refused> {
+    fn place_in_front(&mut self, header: &Header, hash: KeyHash) -> Result<FrontUnit, Refused> {
         let bytes = header.record_bytes();
         if bytes > self.settings.most_item {
             return Err(Refused::TooLarge);
@@ -110,7 +110,7 @@ impl Engine {
     }
 
     /// Makes a record in memory the item of its key.
-    fn establish(&mut self, hash: KeyHash, unit: u32, before: Option<Entry>) -> Result<(), Refused> {
+    fn establish(&mut self, hash: KeyHash, unit: FrontUnit, before: Option<Entry>) -> Result<(), Refused> {
         if self.settings.writes_at_once() && self.flash.is_some() {
             let Some(place) = self.append_from_front(hash, unit, AppendPurpose::User) else {
                 self.front.discard(unit);
@@ -144,7 +144,7 @@ impl Engine {
     pub(super) fn append_from_front(
         &mut self,
         hash: KeyHash,
-        unit: u32,
+        unit: FrontUnit,
         purpose: AppendPurpose,
     ) -> Option<Place> {
         let flash = self.flash.as_mut()?;

@@ -3,6 +3,7 @@
 
 use super::emulated::{Emulated, Wiring};
 use super::hal::{CoreId, QueueId, Vector};
+use super::tags::HardwareQueues;
 
 /// Number of ports of the AHCI controllers in PC chipsets.
 pub const PORTS: u32 = 6;
@@ -29,11 +30,20 @@ impl Wiring for OneInterrupt {
     }
 }
 
+/// The ports of an AHCI controller that have drives.
+#[derive(Clone, Copy, Debug)]
+pub struct AhciPorts {
+    /// Their number, 1 … [`PORTS`].
+    pub count: u32,
+    /// Command slots of each, 1 … [`SLOTS`].
+    pub slots: u32,
+}
+
 impl Ahci {
-    /// A controller with a drive on each of `ports` ports, 1 … [`PORTS`], each with `depth` command slots, at
-    /// most [`SLOTS`].
-    pub fn with_ports(ports: u32, depth: u32) -> Ahci {
-        assert!((1..=PORTS).contains(&ports) && (1..=SLOTS).contains(&depth), "AHCI has no more");
-        Emulated::new(ports, depth, 1, OneInterrupt)
+    /// A controller with a drive on each of these ports.
+    pub fn new(ports: AhciPorts) -> Ahci {
+        let AhciPorts { count, slots } = ports;
+        assert!((1..=PORTS).contains(&count) && (1..=SLOTS).contains(&slots), "AHCI has no more");
+        Emulated::with(HardwareQueues { count, depth: slots, vectors: 1 }, OneInterrupt)
     }
 }

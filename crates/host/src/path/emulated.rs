@@ -2,7 +2,7 @@
 //! are wired to interrupts.
 
 use super::hal::{CoreId, LowLevelDriver, QueueId, RequestId, Tag, Vector};
-use super::tags::Tags;
+use super::tags::{HardwareQueues, Tags};
 use tailcut_base::{Nanos, Time};
 
 /// Maps drives and cores to a controller's queues, and queues to its interrupts.
@@ -22,9 +22,9 @@ pub struct Emulated<W> {
 }
 
 impl<W: Wiring> Emulated<W> {
-    /// A controller with `queues` queues of `depth` tags each, and `vectors` interrupts.
-    pub(super) fn new(queues: u32, depth: u32, vectors: u32, wiring: W) -> Emulated<W> {
-        Emulated { tags: Tags::new(queues, depth, vectors), wiring }
+    /// A controller with these queues, all of their tags free.
+    pub(super) fn with(hardware: HardwareQueues, wiring: W) -> Emulated<W> {
+        Emulated { tags: Tags::new(hardware), wiring }
     }
 }
 

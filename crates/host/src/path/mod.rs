@@ -20,10 +20,10 @@ pub mod strategy;
 mod tags;
 pub mod window;
 
-pub use ahci::Ahci;
+pub use ahci::{Ahci, AhciPorts};
 pub use hal::{Controller, CoreId, LowLevelDriver, QueueId, RequestId, Tag, Vector};
 pub use hybrid::{Hybrid, Mode, ReadTiming, Used};
-pub use nvme::Nvme;
+pub use nvme::{Nvme, NvmeDrives};
 pub use queue::{Fetched, PathQueue};
 pub use strategy::{Drain, Finisher, Hints, Issuer, Layers, Strategy, StrategyName, Wait};
 pub use window::Window;

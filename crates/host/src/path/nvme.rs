@@ -2,6 +2,7 @@
 
 use super::emulated::{Emulated, Wiring};
 use super::hal::{CoreId, QueueId, Vector};
+use super::tags::HardwareQueues;
 
 /// The NVMe controllers of all drives and their low-level driver.
 pub type Nvme = Emulated<QueuePairs>;
@@ -22,10 +23,23 @@ impl Wiring for QueuePairs {
     }
 }
 
+/// NVMe drives of one kind.
+#[derive(Clone, Copy, Debug)]
+pub struct NvmeDrives {
+    /// Their number.
+    pub count: u32,
+    /// Queue pairs of each; more cores than pairs share them.
+    pub pairs: u32,
+    /// Entries of each queue.
+    pub depth: u32,
+}
+
 impl Nvme {
-    /// `drives` drives with `pairs` queue pairs of `depth` entries each; more cores than pairs share them.
-    pub fn with_pairs(drives: u32, pairs: u32, depth: u32) -> Nvme {
-        assert!(drives > 0 && pairs > 0 && depth > 0, "there is something to issue to, and from");
-        Emulated::new(drives * pairs, depth, pairs, QueuePairs(pairs))
+    /// The controllers of these drives.
+    pub fn new(drives: NvmeDrives) -> Nvme {
+        let NvmeDrives { count, pairs, depth } = drives;
+        assert!(count > 0 && pairs > 0 && depth > 0, "there is something to issue to, and from");
+        let hardware = HardwareQueues { count: count * pairs, depth, vectors: pairs };
+        Emulated::with(hardware, QueuePairs(pairs))
     }
 }

@@ -157,7 +157,7 @@ impl Waiter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::path::{Ahci, Nvme};
+    use crate::path::{Ahci, AhciPorts, Nvme, NvmeDrives};
     use tailcut_base::random::Stream;
 
     /// A request in a naive model of the I/O path.
@@ -231,14 +231,14 @@ mod tests {
     #[test]
     fn requests_keep_their_order_and_tags_their_number() {
         for seed in 0..20 {
-            random_walk(seed, Controller::Ahci(Ahci::with_ports(3, 4)), 4);
-            random_walk(seed, Controller::Nvme(Nvme::with_pairs(2, 2, 3)), 3);
+            random_walk(seed, Controller::Ahci(Ahci::new(AhciPorts { count: 3, slots: 4 })), 4);
+            random_walk(seed, Controller::Nvme(Nvme::new(NvmeDrives { count: 2, pairs: 2, depth: 3 })), 3);
         }
     }
 
     #[test]
     fn an_interrupt_is_raised_once_until_it_is_acknowledged() {
-        let mut path = PathQueue::new(Controller::Ahci(Ahci::with_ports(1, 8)), 8);
+        let mut path = PathQueue::new(Controller::Ahci(Ahci::new(AhciPorts { count: 1, slots: 8 })), 8);
         for request in 0..5 {
             path.enqueue(request, 0);
             assert_eq!(path.issue(Time::ZERO, 0), Some(request));
@@ -258,7 +258,8 @@ mod tests {
 
     #[test]
     fn requests_that_take_too_long_are_named() {
-        let mut path = PathQueue::new(Controller::Nvme(Nvme::with_pairs(1, 2, 2)), 4);
+        let mut path =
+            PathQueue::new(Controller::Nvme(Nvme::new(NvmeDrives { count: 1, pairs: 2, depth: 2 })), 4);
         for (request, queue) in [(0, 0), (1, 1), (2, 0)] {
             path.enqueue(request, queue);
             path.issue(Time(100 * u64::from(request)), queue);

@@ -42,8 +42,20 @@ pub(super) struct Tags {
     in_flight: u32,
 }
 
+/// The hardware queues of a controller.
+#[derive(Clone, Copy, Debug)]
+pub struct HardwareQueues {
+    /// Number of queues.
+    pub count: u32,
+    /// Tags of each.
+    pub depth: u32,
+    /// Number of interrupts.
+    pub vectors: u32,
+}
+
 impl Tags {
-    pub fn new(queues: u32, depth: u32, vectors: u32) -> Tags {
+    pub fn new(hardware: HardwareQueues) -> Tags {
+        let HardwareQueues { count: queues, depth, vectors } = hardware;
         let vectors = vectors as usize;
         let slot = Slot { state: State::Free, request: 0 };
         let room = (queues * depth) as usize / vectors.max(1);

@@ -3,7 +3,7 @@
 use super::order::Claim;
 use super::{Answer, Ask, Kind};
 use crate::block::Bytes;
-use crate::disk::{BLOCK_BYTES, BLOCK_LEN, Mirror, Request};
+use crate::disk::{BLOCK_BYTES, BLOCK_LEN, Disk, Mirror, Request};
 use crate::mutation::{Invariant, holds};
 use crate::pool::Pool;
 use tailcut_base::cast::{to_u32, to_usize};
@@ -200,12 +200,12 @@ impl Entry {
         self.in_flight > 0
     }
 
-    /// The next disk request, with identifier `id`.
-    pub fn issue(&mut self, id: u32, most_blocks: u32, pool: &mut Pool) -> (Work, Request<Bytes>) {
+    /// The next request for the disk, with identifier `id`.
+    pub fn issue(&mut self, id: u32, disk: &Disk, pool: &mut Pool) -> (Work, Request<Bytes>) {
         self.in_flight += 1;
         let (op, work, blocks, data) = match self.phase {
             Phase::Edges | Phase::ZeroEdges => self.issue_edge(pool),
-            Phase::Body => self.issue_body(most_blocks, pool),
+            Phase::Body => self.issue_body(disk.most_blocks, pool),
             Phase::Flush => {
                 self.issued = 1;
                 (Op::Flush, Work::Flush, 0, Vec::new())

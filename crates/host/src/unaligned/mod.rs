@@ -191,7 +191,7 @@ impl Unaligned {
         };
         let piece = self.vacant_pieces.pop()?;
         let entry = &mut self.entries[id as usize];
-        let (work, request) = entry.issue(piece, self.disk.most_blocks, pool);
+        let (work, request) = entry.issue(piece, &self.disk, pool);
         self.pieces[piece as usize] = Piece { entry: id, work };
         self.ready.pop_front();
         if entry.has_more() {

@@ -121,6 +121,9 @@ impl Harness {
     }
 
     fn tick(&mut self) {
+        if self.time.is_multiple_of(16) {
+            self.engine.check().expect("index, memory and log agree");
+        }
         self.time += 1 + self.random.below(100_000);
         self.engine.tick(Time(self.time), 1000);
     }
@@ -152,6 +155,7 @@ impl Harness {
         for round in 0..200_000 {
             self.run(1);
             if self.disk.is_idle() && self.engine.is_idle() && self.engine.recovered().is_none() {
+                self.engine.check_at_rest().expect("index, memory and log agree");
                 return;
             }
             assert!(round < 199_999, "the engine comes to rest");

@@ -282,6 +282,9 @@ impl Harness {
         }
         self.steps += 1;
         self.pump();
+        if self.steps.is_multiple_of(512) {
+            self.array.check().expect("the array keeps its invariants");
+        }
         true
     }
 
@@ -296,6 +299,7 @@ impl Harness {
     pub fn rest(&mut self) {
         while self.step() {}
         assert!(self.expected.is_empty(), "{} requests wait for ever", self.expected.len());
+        self.array.check_at_rest().expect("nothing is held at rest");
     }
 
     /// Submits a request as soon as the array accepts it.

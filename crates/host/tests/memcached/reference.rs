@@ -8,7 +8,7 @@ use tailcut_host::wire::memcached::flags::MetaFlags;
 use tailcut_host::wire::memcached::meta::StoredItem;
 use tailcut_host::wire::memcached::meta::{self, Deleted};
 use tailcut_host::wire::memcached::reply::{Counted, Stored};
-use tailcut_host::wire::memcached::{Direction, Expiry, StoreMode, flush_moment, number};
+use tailcut_host::wire::memcached::{Delta, Expiry, StoreMode, flush_moment, number};
 
 /// A value with its metadata.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -182,8 +182,8 @@ impl Reference {
         Some(item.clone())
     }
 
-    pub fn count(&mut self, key: &[u8], direction: Direction, delta: u64) -> Counted {
-        match self.change(key, direction, delta, &MetaFlags::default()) {
+    pub fn count(&mut self, key: &[u8], delta: Delta) -> Counted {
+        match self.change(key, delta, &MetaFlags::default()) {
             meta::Counted::Now { number, .. } => Counted::Now(number),
             meta::Counted::NotFound => Counted::NotFound,
             _ => Counted::NotNumeric,
@@ -192,7 +192,7 @@ impl Reference {
 
     /// Increments or decrements. A number with no more digits than the old value has bytes overwrites it,
     /// padded with spaces; otherwise a new item replaces it and all marks are lost.
-    fn change(&mut self, key: &[u8], direction: Direction, delta: u64, flags: &MetaFlags) -> meta::Counted {
+    fn change(&mut self, key: &[u8], delta: Delta, flags: &MetaFlags) -> meta::Counted {
         let cas = flags.cas.unwrap_or(0);
         let Some(item) = self.find(key).cloned() else { return meta::Counted::NotFound };
         if cas != 0 && item.cas != cas && !item.value.is_empty() {
@@ -202,7 +202,7 @@ impl Reference {
         if self.counts_attempts && flags.new_cas.is_some() {
             self.next_cas(None);
         }
-        let number = direction.apply(number, delta);
+        let number = delta.apply(number);
         let mut value = number.to_string().into_bytes();
         let expiry = item.expiry;
         let cas = if value.len() <= item.value.len() {
@@ -218,15 +218,9 @@ impl Reference {
     }
 
     /// `ma`.
-    pub fn meta_count(
-        &mut self,
-        key: &[u8],
-        flags: &MetaFlags,
-        direction: Direction,
-        delta: u64,
-    ) -> meta::Counted {
+    pub fn meta_count(&mut self, key: &[u8], flags: &MetaFlags, delta: Delta) -> meta::Counted {
         let before = self.find(key).map_or(0, |item| item.value.len());
-        let counted = self.change(key, direction, delta, flags);
+        let counted = self.change(key, delta, flags);
         match counted {
             // The program sets the expiry of the replaced item instead of the new one.
             meta::Counted::Now { expiry, .. } if self.items[key].value.len() == before => {

@@ -123,7 +123,8 @@ impl Session {
             Command::Get(get) => {
                 if let Some(item) = store.get(get.key.as_bytes(), get.exptime) {
                     let cas = get.with_cas.then_some(item.cas);
-                    reply::value(out, get.key, item.client_flags, item.value.len() as u32, cas);
+                    let (client_flags, length) = (item.client_flags, item.value.len() as u32);
+                    reply::value(out, get.key, reply::Hit { client_flags, length, cas });
                     out.extend_from_slice(&item.value);
                     out.extend_from_slice(reply::TAIL);
                 }
@@ -132,7 +133,7 @@ impl Session {
             Command::Store(header) => return self.begin(&header),
             Command::MetaStore(header) => return self.begin_meta(&header),
             Command::Count(count) => {
-                let counted = store.count(count.key.as_bytes(), count.direction, count.delta);
+                let counted = store.count(count.key.as_bytes(), count.delta);
                 reply::counted(out, counted, count.noreply);
             }
             Command::Touch(touch) => {
@@ -159,7 +160,7 @@ impl Session {
             }
             Command::MetaCount(count) => {
                 let key = count.key.as_bytes();
-                let counted = store.meta_count(key, &count.flags, count.direction, count.delta);
+                let counted = store.meta_count(key, &count.flags, count.delta);
                 meta::counted(out, &count.flags, count.key, counted, now);
             }
             Command::MetaDebug(debug) => match store.debug(debug.key.as_bytes()) {

@@ -6,6 +6,7 @@ use tailcut_base::ids::Id;
 use tailcut_base::{Op, Status};
 use tailcut_host::array::DriveId;
 use tailcut_host::array::raid::{Task, WriteHole};
+use tailcut_host::array::reads::{SealAge, seal_of};
 use tailcut_host::array::{Condition, LayoutKind, ReadPolicy};
 
 const LAYOUTS: [LayoutKind; 2] = [LayoutKind::Raid4, LayoutKind::Raid5];
@@ -236,7 +237,7 @@ fn a_scrub_finds_and_repairs() {
         harness.drives[0].corrupt(start + 6);
         // The drive has lost a write: an older block with a valid guard.
         let mut old: tailcut_host::Bytes = tailcut_host::Block::encode(b"older");
-        let seal = tailcut_host::array::reads::seal_of(DriveId::new(3), start + 1, 0);
+        let seal = seal_of(DriveId::new(3), start + 1, SealAge::IN_PLACE);
         tailcut_host::Block::seal(&mut old, seal);
         harness.drives[3].plant(start + 1, old);
         // More damage than parity can repair.

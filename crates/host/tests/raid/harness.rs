@@ -224,13 +224,18 @@ impl Harness {
             self.array.answered(self.now, DriveId::at(drive), response(request, status, spans));
         }
         self.pump();
+        if self.steps.is_multiple_of(16) {
+            self.array.check().expect("the array keeps its invariants");
+        }
         true
     }
 
     /// Runs until everything is idle.
     pub fn rest(&mut self) {
+        self.pump();
         while self.step() {}
         assert!(self.asked.is_empty(), "everything is answered");
+        self.array.check_at_rest().expect("nothing is held at rest");
     }
 
     pub fn in_flight(&self) -> usize {

@@ -13,7 +13,7 @@ use super::plan::Plan;
 use super::sync::{AtomicU32, Invariant, Mutex, Ordering, holds, pause};
 use super::wake_event::WakeEvent;
 use tailcut_base::Time;
-use tailcut_host::path::{Controller, LowLevelDriver, Nvme, PathQueue, RequestId, Wait};
+use tailcut_host::path::{Controller, LowLevelDriver, Nvme, NvmeDrives, PathQueue, RequestId, Wait};
 use tailcut_host::{Bytes, Request, Response};
 
 /// The queue that the threads of one core share.
@@ -70,7 +70,7 @@ impl CoreQueue {
     /// A queue with `slots` slots over a pair for `depth` requests; a request without a tag waits in its
     /// queue.
     pub fn new(plan: Plan, slots: u32, depth: u32, pair: HostEnd) -> CoreQueue {
-        let mut controller = Controller::Nvme(Nvme::with_pairs(1, 1, depth));
+        let mut controller = Controller::Nvme(Nvme::new(NvmeDrives { count: 1, pairs: 1, depth }));
         // The device wakes threads by itself, or not: the emulated controller has no interrupt handler.
         controller.mask(QUEUE, true);
         let none = |_| None;

@@ -215,7 +215,7 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
         let place = match tally.load.order {
             Order::Random => self.random.below(places) * each,
             Order::Sequential | Order::Onward => tally.next % places * each,
-            Order::Zones(zones) => zoned(zones, region, blocks, &mut self.random),
+            Order::Zones(zones) => zoned(zones, region, &mut self.random).min(region.saturating_sub(blocks)),
         };
         tally.next += 1;
         self.region.start + place

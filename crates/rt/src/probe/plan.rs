@@ -222,7 +222,7 @@ impl<'a, D: Drive, P: Pace> Prober<'a, D, P> {
                 break;
             }
             self.begins(&format!("random {op}s of 4 KiB, {depth} at a time"));
-            into.push(self.point(Load::random(op, depth, 1))?);
+            into.push(self.point(Load::random(op, depth))?);
         }
         Ok(())
     }
@@ -235,12 +235,14 @@ impl<'a, D: Drive, P: Pace> Prober<'a, D, P> {
                     return Ok(());
                 }
                 self.begins(&format!("random reads of {} KiB, {depth} at a time", blocks * 4));
-                into.large_reads.push(self.point(Load::random(Op::Read, depth, blocks))?);
+                into.large_reads.push(self.point(Load::random(Op::Read, depth).of_blocks(blocks))?);
             }
         }
         self.begins("reads in order");
-        let in_order =
-            |depth, blocks| Load { order: Order::Sequential, ..Load::random(Op::Read, depth, blocks) };
+        let in_order = |depth, blocks| Load {
+            order: Order::Sequential,
+            ..Load::random(Op::Read, depth).of_blocks(blocks)
+        };
         into.sequential_read = Some(self.point(in_order(LARGE_DEPTH, LARGE[1]))?);
         self.begins("reads of 4 KiB in order, one after another");
         into.stream = Some(self.point(in_order(1, 1))?);
@@ -248,7 +250,7 @@ impl<'a, D: Drive, P: Pace> Prober<'a, D, P> {
         let region = self.bench.region.clone();
         let somewhere = self.bench.somewhere(AGAIN as u32);
         self.bench.region = somewhere..somewhere + AGAIN.min(region.end - region.start);
-        let again = self.point(Load::random(Op::Read, 1, 1));
+        let again = self.point(Load::random(Op::Read, 1));
         self.bench.region = region;
         into.again = Some(again?);
         Ok(())
@@ -259,7 +261,7 @@ impl<'a, D: Drive, P: Pace> Prober<'a, D, P> {
         self.begins("a burst of writes after a rest");
         self.bench.rest(REST);
         let (depth, blocks) = FILL;
-        let load = Load { order: Order::Sequential, ..Load::random(Op::Write, depth, blocks) };
+        let load = Load { order: Order::Sequential, ..Load::random(Op::Write, depth).of_blocks(blocks) };
         let bound = Bound { time: self.effort.point, ios: u64::MAX, bytes: BURST, settles: 0, warms: true };
         into.writes.burst = Some(self.bench.run(&[load], bound)?.remove(0).profile);
         if self.is_stopped() {
@@ -300,10 +302,10 @@ impl<'a, D: Drive, P: Pace> Prober<'a, D, P> {
     fn beside(&mut self, rate: Option<f64>) -> Result<Tally, Failed> {
         let gap = rate.map_or(0.0, |rate| BLOCK_BYTES as f64 * 1e9 * 100.0 / (FEW as f64 * rate.max(1.0)));
         let writes =
-            Load { gap: Nanos(gap as u64), ..Load::random(Op::Write, OVERWRITE_DEPTH.min(self.depth), 1) };
+            Load { gap: Nanos(gap as u64), ..Load::random(Op::Write, OVERWRITE_DEPTH.min(self.depth)) };
         let MeasurementLimits { point, ios, .. } = self.effort;
         let bound = Bound { time: point * 2, ios, bytes: u64::MAX, settles: 0, warms: true };
-        Ok(self.bench.run(&[Load::random(Op::Read, 1, 1), writes], bound)?.remove(0))
+        Ok(self.bench.run(&[Load::random(Op::Read, 1), writes], bound)?.remove(0))
     }
 
     fn worn(&mut self, into: &mut Measured) -> Result<(), Failed> {
@@ -317,7 +319,7 @@ impl<'a, D: Drive, P: Pace> Prober<'a, D, P> {
             settles,
             warms: true,
         };
-        let load = Load::random(Op::Write, OVERWRITE_DEPTH.min(self.depth), 1);
+        let load = Load::random(Op::Write, OVERWRITE_DEPTH.min(self.depth));
         let profile = self.bench.run(&[load], bound)?.remove(0).profile;
         into.writes.is_settled = profile.total() >= settles && profile.is_steady(settles);
         into.writes.overwrite = Some(profile);

@@ -6,19 +6,22 @@ use super::kernel::{KernelThread, Role};
 use crate::cpu::ThreadId;
 use tailcut_base::Time;
 use tailcut_base::device::Identify;
-use tailcut_host::path::{Ahci, Controller, Finisher, Issuer, LowLevelDriver, Nvme, ahci};
+use tailcut_host::path::{
+    Ahci, AhciPorts, Controller, Finisher, Issuer, LowLevelDriver, Nvme, NvmeDrives, ahci,
+};
 use tailcut_ssd::Probe;
 
 /// The controller of `drives` drives like this one.
 pub(super) fn controller(kind: ControllerKind, drives: u32, drive: &Identify, cpus: u32) -> Controller {
     match kind {
-        ControllerKind::Ahci => {
-            Controller::Ahci(Ahci::with_ports(drives, drive.queue_depth.min(ahci::SLOTS)))
-        }
+        ControllerKind::Ahci => Controller::Ahci(Ahci::new(AhciPorts {
+            count: drives,
+            slots: drive.queue_depth.min(ahci::SLOTS),
+        })),
         ControllerKind::Nvme => {
             // A drive with fewer entries than there are cores has queue pairs that cores share.
             let pairs = cpus.min(drive.queue_depth);
-            Controller::Nvme(Nvme::with_pairs(drives, pairs, drive.queue_depth / pairs))
+            Controller::Nvme(Nvme::new(NvmeDrives { count: drives, pairs, depth: drive.queue_depth / pairs }))
         }
     }
 }

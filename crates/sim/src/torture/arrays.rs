@@ -134,6 +134,10 @@ impl Subject for Arrays {
         }
     }
 
+    fn check_at_rest(&self) -> Result<(), String> {
+        if let State::Open(array, _) = &self.state { array.check_at_rest() } else { Ok(()) }
+    }
+
     fn findings(&self) -> Findings {
         let State::Open(array, _) = &self.state else { return Findings::default() };
         let counts = array.core().reads.counts();

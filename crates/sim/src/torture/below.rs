@@ -54,6 +54,10 @@ impl Subject for Below {
         }
     }
 
+    fn check_at_rest(&self) -> Result<(), String> {
+        if let Below::Array(array) = self { array.check_at_rest() } else { Ok(()) }
+    }
+
     fn stale(&self) -> &[usize] {
         match self {
             Below::Array(array) => array.stale(),

@@ -21,7 +21,7 @@ use super::plan::{KvKeep, Plan};
 use super::subject::{Findings, Subject, SubjectHealth};
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::{Nanos, Status, Time};
-use tailcut_host::kv::{Append, Engine, Keep, OpenMode, Opening, Settings};
+use tailcut_host::kv::{Append, Engine, Keep, OpenMode, Opening, Settings, WriteNumber};
 use tailcut_host::{Bytes, Disk, Request, Response};
 
 /// A key-value engine over an array or a drive.
@@ -66,7 +66,7 @@ struct Task {
     /// What it waits for.
     ticket: Option<u32>,
     /// It is answered when so much is durable.
-    point: Option<u64>,
+    point: Option<WriteNumber>,
 }
 
 /// How far one key of a task has come.
@@ -277,6 +277,15 @@ impl Subject for Keys {
         let Phase::Serving(engine) = &self.phase else { return false };
         let writes_at_once = self.settings.keep == Keep::Everything || self.settings.append == Append::AtOnce;
         writes_at_once && !engine.has_failed() && !engine.is_full()
+    }
+
+    fn check_at_rest(&self) -> Result<(), String> {
+        match &self.phase {
+            Phase::Serving(engine) if engine.is_idle() => engine.check_at_rest()?,
+            Phase::Serving(engine) => engine.check()?,
+            _ => {}
+        }
+        self.below.check_at_rest()
     }
 
     fn submit(&mut self, now: Time, request: Request<Bytes>) -> Result<(), Request<Bytes>> {

@@ -103,6 +103,14 @@ pub trait Subject: Sized {
         true
     }
 
+    /// Its own invariants, while nothing is under way.
+    ///
+    /// # Errors
+    /// The first one that is broken.
+    fn check_at_rest(&self) -> Result<(), String> {
+        Ok(())
+    }
+
     /// When it wants to be called by itself.
     fn next_event(&self) -> Time;
 

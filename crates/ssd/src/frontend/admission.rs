@@ -38,8 +38,8 @@ impl Frontend {
         if self.tags[tag].mark < now {
             self.account_wait_for_room(now, tag);
         }
+        let bytes = self.tags.bytes_of(tag, from..page);
         let t = &mut self.tags[tag];
-        let bytes = t.bytes_of(from..page, self.page_sectors);
         t.admitted = page;
         t.in_transit += 1;
         let transfer = self.link.reserve(Direction::ToDevice, now, t.mark, bytes, from == 0);
@@ -144,7 +144,7 @@ impl Frontend {
     /// True when a page of a write is written from its first sector to its last.
     #[inline]
     pub(crate) fn is_whole(&self, tag: Tag, page: u32) -> bool {
-        self.tags[tag].sectors_of(page, self.page_sectors) == u64::MAX >> (64 - self.page_sectors)
+        self.tags.is_whole(tag, page)
     }
 
     /// A page of a write changes its entry.
@@ -153,7 +153,7 @@ impl Frontend {
         let whole = self.is_whole(tag, page);
         let t = &self.tags[tag];
         let logical = t.page(page);
-        let sectors = t.sectors_of(page, self.page_sectors);
+        let sectors = self.tags.sectors_of(tag, page);
         let change = Change::write(t.command.content, logical.get(), sectors, whole);
         self.buffer.write(entry, change, sectors, whole, t.command.stream);
         if self.cache.is_on() {

@@ -14,7 +14,7 @@ mod check;
 use crate::config::CacheConfig;
 use crate::flash::LogicalPage;
 use crate::request::{RequestId, SlotId, WaiterId};
-use crate::sets::SetId;
+use crate::sets::{SetId, Sets};
 use tailcut_base::cast::to_u32;
 use tailcut_base::ids::{Id, IdVec, Pool};
 use tailcut_base::table::Table;
@@ -114,15 +114,15 @@ pub struct ReadCache {
 }
 
 impl ReadCache {
-    /// An empty cache for `logical_pages` pages of `page_bytes` bytes, divided equally among `sets` sets.
-    pub fn new(config: &CacheConfig, page_bytes: u64, logical_pages: u32, sets: u32) -> ReadCache {
-        let pages = (config.size / page_bytes / u64::from(sets)).min(u64::from(logical_pages));
+    /// An empty cache for `logical_pages` pages of `page_bytes` bytes, divided equally among the sets.
+    pub fn new(config: &CacheConfig, page_bytes: u64, logical_pages: u32, sets: &Sets) -> ReadCache {
+        let pages = (config.size / page_bytes / u64::from(sets.count())).min(u64::from(logical_pages));
         let share = Share { used: 0, ahead: 0, newest: SlotId::NONE, oldest: SlotId::NONE };
         ReadCache {
             slots: Pool::new(),
             places: Table::new(if pages > 0 { logical_pages as usize } else { 0 }),
             capacity: to_u32(pages),
-            shares: IdVec::filled(sets as usize, share),
+            shares: IdVec::filled(sets.count() as usize, share),
             counts: CacheCounts::default(),
         }
     }
@@ -355,10 +355,12 @@ impl ReadCache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Preset;
     use tailcut_base::random::Stream;
 
     fn cache(pages: u64) -> ReadCache {
-        ReadCache::new(&CacheConfig { size: pages * 512, ..CacheConfig::OFF }, 512, 100, 1)
+        let sets = Sets::one(&Preset::M.config().geometry);
+        ReadCache::new(&CacheConfig { size: pages * 512, ..CacheConfig::OFF }, 512, 100, &sets)
     }
 
     /// Compares with a list that is too simple to be wrong.

@@ -126,7 +126,7 @@ impl Frontend {
     /// Moves the data of page `page` of a write from the host. Returns when it is here.
     #[inline]
     pub(crate) fn transfer_page(&mut self, now: Time, tag: Tag, page: u32) -> Time {
-        let bytes = self.tags[tag].bytes_of(page..page + 1, self.page_sectors);
+        let bytes = self.tags.bytes_of(tag, page..page + 1);
         self.link.reserve(Direction::ToDevice, now, now, bytes, page == 0).end
     }
 
@@ -163,8 +163,8 @@ impl Frontend {
             return;
         }
         let firmware = self.firmware;
+        let bytes = self.tags.bytes_of(tag, pages.clone());
         let t = &mut self.tags[tag];
-        let bytes = t.bytes_of(pages.clone(), self.page_sectors);
         t.returned = pages.end;
         let last = pages.end == t.pages;
         let ready = if last { now + firmware } else { now };

@@ -9,6 +9,7 @@
 mod admission;
 pub mod behaviour;
 pub mod buffer;
+mod buffered;
 pub mod cache;
 mod commands;
 mod entries;
@@ -54,7 +55,7 @@ pub(crate) struct Frontend {
     pub(crate) non_queued: NonQueued,
     pub(crate) submission: SubmissionQueues,
     pub(crate) link: Link,
-    pub(crate) buffer: Buffer,
+    buffer: Buffer,
     pub(crate) pacing: Pacing,
     pub(crate) cache: ReadCache,
     pub(crate) streams: Streams,
@@ -71,6 +72,12 @@ pub(crate) struct Frontend {
 }
 
 impl Frontend {
+    /// Asserts that the lists and counts of buffer and read cache agree, as they do between two events.
+    pub(crate) fn check(&self) {
+        self.buffer.check();
+        self.cache.check();
+    }
+
     pub(crate) fn sets(&self) -> Sets {
         self.sets
     }
@@ -96,7 +103,7 @@ impl Frontend {
             link: Link::new(&config.link),
             buffer: Buffer::new(&config.buffer, page_bytes, sets.count()),
             pacing: Pacing::new(&config.pacing),
-            cache: ReadCache::new(&config.cache, page_bytes, pages, sets.count()),
+            cache: ReadCache::new(&config.cache, page_bytes, pages, &sets),
             streams: Streams::new(&config.cache, page_sectors),
             inference: Inference::new(),
             tracker: Tracker::default(),

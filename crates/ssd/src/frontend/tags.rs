@@ -100,28 +100,6 @@ impl TaggedCommand {
         LogicalPage::new(self.first_page.get() + page)
     }
 
-    /// The sectors of page `page` of the command that it covers, as a bit mask.
-    #[inline]
-    pub fn sectors_of(&self, page: u32, page_sectors: u32) -> u64 {
-        let start = u64::from(self.page(page).get()) * u64::from(page_sectors);
-        let from = self.command.sector.max(start) - start;
-        let to = (self.command.sector + u64::from(self.command.sectors)).min(start + u64::from(page_sectors))
-            - start;
-        (u64::MAX >> (64 - (to - from))) << from
-    }
-
-    /// Bytes of some pages of the command that it covers.
-    #[inline]
-    pub fn bytes_of(&self, pages: Range<u32>, page_sectors: u32) -> u64 {
-        if pages.end - pages.start == self.pages {
-            return u64::from(self.command.sectors) * SECTOR_BYTES;
-        }
-        let page = |n: u32| u64::from(self.page(n).get()) * u64::from(page_sectors);
-        let start = self.command.sector.max(page(pages.start));
-        let end = (self.command.sector + u64::from(self.command.sectors)).min(page(pages.end));
-        (end - start) * SECTOR_BYTES
-    }
-
     /// How much longer, from `now` on, the chips are taken that it would have waited for.
     #[cold]
     pub fn busy_for(&self, now: Time) -> Nanos {
@@ -156,7 +134,8 @@ impl TaggedCommand {
 
     /// A page of a read is here.
     #[inline(always)]
-    pub fn page_read(&mut self, page: u32, content: u32) {
+    pub fn page_read(&mut self, read: PageRead) {
+        let PageRead { page, content } = read;
         self.content = content::fold(self.content, page, content);
         self.page_done(page);
     }
@@ -200,6 +179,15 @@ impl TaggedCommand {
     }
 }
 
+/// A page of a command that has been read.
+#[derive(Clone, Copy, Debug)]
+pub struct PageRead {
+    /// Which of the pages of the command.
+    pub page: u32,
+    /// Its content.
+    pub content: u32,
+}
+
 /// All tags of a device.
 #[derive(Clone, Debug)]
 pub struct Tags {
@@ -223,6 +211,35 @@ impl Tags {
         let id = self.tags.allocate(TaggedCommand::new);
         self.tags[id].start(now, command, self.page_sectors);
         Some(id)
+    }
+
+    /// The sectors of page `page` of a command that it covers, as a bit mask.
+    #[inline]
+    pub fn sectors_of(&self, id: Tag, page: u32) -> u64 {
+        let (t, sectors) = (&self.tags[id], u64::from(self.page_sectors));
+        let start = u64::from(t.page(page).get()) * sectors;
+        let from = t.command.sector.max(start) - start;
+        let to = (t.command.sector + u64::from(t.command.sectors)).min(start + sectors) - start;
+        (u64::MAX >> (64 - (to - from))) << from
+    }
+
+    /// True if a command covers page `page` from the first sector to the last.
+    #[inline]
+    pub fn is_whole(&self, id: Tag, page: u32) -> bool {
+        self.sectors_of(id, page) == u64::MAX >> (64 - self.page_sectors)
+    }
+
+    /// Bytes of some pages of a command that it covers.
+    #[inline]
+    pub fn bytes_of(&self, id: Tag, pages: Range<u32>) -> u64 {
+        let t = &self.tags[id];
+        if pages.end - pages.start == t.pages {
+            return u64::from(t.command.sectors) * SECTOR_BYTES;
+        }
+        let page = |n: u32| u64::from(t.page(n).get()) * u64::from(self.page_sectors);
+        let start = t.command.sector.max(page(pages.start));
+        let end = (t.command.sector + u64::from(t.command.sectors)).min(page(pages.end));
+        (end - start) * SECTOR_BYTES
     }
 
     /// Releases a tag.

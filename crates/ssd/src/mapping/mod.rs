@@ -3,6 +3,8 @@
 //! - [`collection`]: garbage collection, wear levelling and the evacuation of bad blocks;
 //! - [`ideal`]: collection that takes no time;
 //! - [`operations`]: where each flash operation goes, and what follows from its end;
+//! - [`pages`]: where pages are, for the other machines;
+//! - [`precondition`]: the state after long writing, constructed;
 //! - [`control`]: what the host may query and control;
 //! - [`steering`]: when the host wants that done;
 //! - [`forecast`]: when a LUN's next read is expected.
@@ -18,6 +20,8 @@ pub(crate) mod forecast;
 pub mod ftl;
 mod ideal;
 mod operations;
+mod pages;
+pub mod precondition;
 mod predictable;
 mod read_only;
 mod steering;
@@ -52,27 +56,27 @@ use tailcut_base::{Nanos, Time};
 /// The mapping of a drive.
 #[derive(Debug)]
 pub(crate) struct Mapping {
-    pub(crate) config: SsdConfig,
-    pub(crate) geometry: Geometry,
-    pub(crate) layout: Layout,
+    config: SsdConfig,
+    geometry: Geometry,
+    layout: Layout,
     /// Free blocks of a plane that collection keeps for itself.
-    pub(crate) reserve: u32,
+    reserve: u32,
     /// How long an erase takes.
     erase: Nanos,
     /// The latest moment that the drive can wait for.
     horizon: Time,
     pub(crate) counters: Counters,
-    pub(crate) ftl: Ftl,
-    pub(crate) nand: NandArray,
-    pub(crate) collection: Collection,
-    pub(crate) sets: Sets,
+    ftl: Ftl,
+    nand: NandArray,
+    collection: Collection,
+    sets: Sets,
     pub(crate) steering: Steering,
-    pub(crate) read_only: ReadOnly,
+    read_only: ReadOnly,
     pub(crate) forecast: Forecast,
     /// Present when the drive maps by block.
-    pub(crate) block_mapped: Option<BlockMapped>,
+    block_mapped: Option<BlockMapped>,
     /// Present when the drive maps by superblock.
-    pub(crate) superblocks: Option<Superblocks>,
+    superblocks: Option<Superblocks>,
     effects: VecDeque<Effect>,
 }
 

@@ -241,7 +241,7 @@ impl<P: Probe> Ssd<P> {
         for &id in transaction.members().iter().rev() {
             if transaction.kind == Kind::Erase {
                 let block = self.layout.block_of(self.backend.request(id).physical);
-                self.mapping.nand.wear_out(block);
+                self.mapping.wear_out(block);
             } else {
                 self.spoil_word_line(now, id);
             }
@@ -262,7 +262,7 @@ impl<P: Probe> Ssd<P> {
         let start = self.backend.start_of_word_line(request.physical);
         if holds(Invariant::RestoreWordLine) {
             for page in start.up_to(request.physical) {
-                if self.mapping.ftl.is_valid(page) {
+                if self.mapping.map().is_valid(page) {
                     self.restore(now, page);
                 }
             }
@@ -274,15 +274,15 @@ impl<P: Probe> Ssd<P> {
     /// Takes a page of a word line that was spoiled back into the buffer, from the controller's copy. Its program
     /// must not be reset again: two pages that share word lines could go on spoiling each other for ever.
     fn restore(&mut self, now: Time, page: PhysicalPage) {
-        let logical = self.mapping.nand.logical(page);
-        self.mapping.ftl.invalidate(page, now);
-        match self.mapping.ftl.lookup(logical) {
+        let logical = self.mapping.logical_of(page);
+        self.mapping.invalidate(page, now);
+        match self.mapping.map().lookup(logical) {
             // A newer version is on its way; what it lacks is in the copy.
             Location::Buffer(entry) => self.frontend.lose_old_version(entry),
             location => {
                 assert_eq!(location, Location::Flash(page), "a valid page is mapped");
-                let entry = self.frontend.restore_entry(logical, self.mapping.nand.content(page));
-                self.mapping.ftl.set(logical, Location::Buffer(entry));
+                let entry = self.frontend.restore_entry(logical, self.mapping.content_of(page));
+                self.mapping.set_location(logical, Location::Buffer(entry));
                 self.issue_program(now, entry, u8::MAX);
                 self.mapping.counters.pages_restored += 1;
             }
@@ -309,7 +309,7 @@ impl<P: Probe> Ssd<P> {
             Effect::AddWindowTimer => self.backend.add_window_timer(),
             Effect::EraseCompleted => self.backend.erase_completed(),
             Effect::PageMoved { from, to } => self.readdress(now, from, to),
-            Effect::OldVersionMoved(entry, to) => self.frontend.buffer[entry].old = to,
+            Effect::OldVersionMoved(entry, to) => self.frontend.old_version_moved(entry, to),
             Effect::StartProgram(id, physical) => {
                 self.backend.request_mut(id).physical = physical;
                 self.backend.commit_own(id);
@@ -347,7 +347,7 @@ impl<P: Probe> Ssd<P> {
             self.layout.lun_of_page(to),
             "pages move within their plane"
         );
-        while self.mapping.ftl.is_pinned(self.layout.block_of(from)) && self.backend.readdress(from, to) {
+        while self.mapping.map().is_pinned(self.layout.block_of(from)) && self.backend.readdress(from, to) {
             if self.mapping.reader_moved(now, from, to) {
                 self.carry_out(now);
             }
@@ -389,11 +389,11 @@ impl<P: Probe> Ssd<P> {
             && (!self.mapping.steering.is_quiet(set) || self.has_come_to_rest(now, set))
             && self
                 .mapping
-                .sets
+                .sets()
                 .luns(set)
                 .all(|lun| self.backend.rests_from_collection(now, lun, &self.layers()));
         let times = CollectionTimes::new(self.backend.time_of_copy(), self.backend.time_of_erase());
-        self.mapping.predictable_latency_log(set, rests, self.frontend.buffer.pages(set) as u64, times)
+        self.mapping.predictable_latency_log(set, rests, self.frontend.buffered_pages(set) as u64, times)
     }
 
     /// True when nothing is under way any more in a set that has to end before its quiet period begins. LUNs
@@ -443,7 +443,7 @@ impl<P: Probe> Ssd<P> {
         let plane = self.layout.plane_at(lun, place);
         let copy = self.backend.first_of_lane(lun, Lane::GC_WRITE, place);
         if copy != RequestId::NONE {
-            return self.mapping.ftl.can_allocate(plane, self.backend.request(copy).frontier);
+            return self.mapping.map().can_allocate(plane, self.backend.request(copy).frontier);
         }
         let recovers = self.mapping.makes_room(now, plane);
         self.carry_out(now);
@@ -458,8 +458,8 @@ impl<P: Probe> Ssd<P> {
                 return self.backend.wake(lun);
             }
             let MemoryRequest { logical, frontier, tag, .. } = *self.backend.request(id);
-            let plane = self.mapping.ftl.plane_for(logical, frontier);
-            if tag != Tag::NONE || !self.mapping.ftl.can_allocate(plane, frontier) {
+            let plane = self.mapping.plane_for(logical, frontier);
+            if tag != Tag::NONE || !self.mapping.map().can_allocate(plane, frontier) {
                 return self.become_read_only(now, self.layout.plane_at(lun, place));
             }
             self.backend.move_to(now, id, plane);
@@ -473,7 +473,7 @@ impl<P: Probe> Ssd<P> {
         if !self.mapping.gives_pages_at_chips() {
             return;
         }
-        for lun in self.mapping.sets.luns(set) {
+        for lun in self.mapping.sets().luns(set) {
             for place in 0..self.layout.places.get() {
                 while self.backend.first_of_lane(lun, Lane::USER_WRITE, place) != RequestId::NONE {
                     let id = self.backend.take(lun, Lane::USER_WRITE, place);

@@ -25,13 +25,13 @@ impl<M: Deref<Target = Mapping>, F: Deref<Target = Frontend>> Layers<M, F> {
 
     /// True in a quiet period of the set of a LUN.
     pub(crate) fn is_quiet(&self, lun: LunId) -> bool {
-        self.mapping.steering.is_quiet(self.mapping.sets.of_lun(lun))
+        self.mapping.steering.is_quiet(self.mapping.sets().of_lun(lun))
     }
 
     /// True when a planned read ahead is void. Nothing pins its page until it begins.
     fn is_plan_void(&self, id: RequestId, request: &MemoryRequest, slot: SlotId) -> bool {
         !self.frontend.cache.is_planned(slot, id)
-            || self.mapping.ftl.lookup(request.logical) != Location::Flash(request.physical)
+            || self.mapping.map().lookup(request.logical) != Location::Flash(request.physical)
             || self.is_quiet(request.lun)
     }
 
@@ -48,8 +48,8 @@ impl<M: Deref<Target = Mapping>, F: Deref<Target = Frontend>> UpperLayers for La
     #[inline]
     fn is_void(&self, id: RequestId, request: &MemoryRequest) -> bool {
         match request.role {
-            Role::Copy(_) => request.lane == Lane::GC_WRITE && !self.mapping.ftl.is_valid(request.source),
-            Role::Program(entry) => self.frontend.buffer[entry].trimmed,
+            Role::Copy(_) => request.lane == Lane::GC_WRITE && !self.mapping.map().is_valid(request.source),
+            Role::Program(entry) => self.frontend.entry(entry).trimmed,
             Role::Ahead(slot) => self.is_plan_void(id, request, slot),
             _ => false,
         }
@@ -62,35 +62,35 @@ impl<M: Deref<Target = Mapping>, F: Deref<Target = Frontend>> UpperLayers for La
 
     #[inline]
     fn rests_programs(&self, lun: LunId) -> bool {
-        self.mapping.steering.rests_programs(self.mapping.sets.of_lun(lun))
+        self.mapping.steering.rests_programs(self.mapping.sets().of_lun(lun))
     }
 
     #[inline]
     fn can_allocate(&self, plane: PlaneId, frontier: u8) -> bool {
-        self.mapping.ftl.can_allocate(plane, frontier)
+        self.mapping.map().can_allocate(plane, frontier)
     }
 
     #[inline]
     fn next_offset(&self, plane: PlaneId, frontier: u8) -> u32 {
-        self.mapping.ftl.next_offset(plane, frontier)
+        self.mapping.map().next_offset(plane, frontier)
     }
 
     #[inline]
     fn is_short_of_blocks(&self, plane: PlaneId) -> bool {
-        self.mapping.ftl.free_blocks(plane) <= self.mapping.reserve
+        self.mapping.is_short_of_blocks(plane)
     }
 
     #[inline]
     fn is_valid(&self, physical: PhysicalPage) -> bool {
-        self.mapping.ftl.is_valid(physical)
+        self.mapping.map().is_valid(physical)
     }
 
     fn has_backlog(&self, lun: LunId) -> bool {
-        self.frontend.buffer.is_nearly_full(self.mapping.sets.of_lun(lun))
+        self.frontend.is_nearly_full(self.mapping.sets().of_lun(lun))
     }
 
     fn keeps_buffer(&self) -> bool {
-        self.frontend.buffer.capacitor
+        self.frontend.has_capacitor()
     }
 
     fn pages_used_for(&self, pages: u64) -> u64 {
@@ -100,8 +100,7 @@ impl<M: Deref<Target = Mapping>, F: Deref<Target = Frontend>> UpperLayers for La
     }
 
     fn pages_left_to_copy(&self, plane: PlaneId) -> Option<u32> {
-        let (victim, moving) = self.mapping.collection.unfinished(plane)?;
-        Some(self.mapping.ftl.valid_pages(victim).saturating_sub(moving))
+        self.mapping.pages_left_to_copy(plane)
     }
 
     fn must_collect(&self, plane: PlaneId) -> bool {
@@ -109,7 +108,7 @@ impl<M: Deref<Target = Mapping>, F: Deref<Target = Frontend>> UpperLayers for La
     }
 
     fn may_stand_still(&self, plane: PlaneId) -> bool {
-        self.mapping.collection.is_at_work(plane) || self.mapping.is_erase_deferred(plane)
+        self.mapping.may_stand_still(plane)
     }
 }
 
@@ -118,12 +117,12 @@ impl Allocate for Layers<&mut Mapping, &mut Frontend> {
     fn begin_program(&mut self, plane: PlaneId, request: &mut MemoryRequest) {
         // Block-level mapping has chosen the page already.
         if request.physical == PhysicalPage::NONE {
-            request.physical = self.mapping.ftl.allocate(plane, request.frontier);
+            request.physical = self.mapping.allocate(plane, request.frontier);
         }
         if let Role::Program(entry) = request.role
-            && self.frontend.buffer[entry].state == EntryState::Issued
+            && self.frontend.entry(entry).state == EntryState::Issued
         {
-            request.content = self.frontend.buffer.begin_program(entry);
+            request.content = self.frontend.begin_program(entry);
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::flash::{LogicalPage, LunId, PhysicalPage};
 use crate::frontend::Waiter;
 use crate::frontend::buffer::EntryState;
 use crate::frontend::cache::CacheLookup;
+use crate::frontend::tags::PageRead;
 use crate::mapping::ftl::Location;
 use crate::mutation::{Invariant, holds};
 use crate::probe::Probe;
@@ -34,7 +35,7 @@ impl<P: Probe> Ssd<P> {
         }
         for page in 0..pages {
             let logical = self.frontend.tags[tag].page(page);
-            let content = match self.mapping.ftl.lookup(logical) {
+            let content = match self.mapping.map().lookup(logical) {
                 Location::Flash(physical) => {
                     if self.frontend.cache.is_on() && self.read_cached(now, tag, page, logical) {
                         continue;
@@ -61,12 +62,11 @@ impl<P: Probe> Ssd<P> {
                     continue;
                 }
                 Location::Buffer(entry) if holds(Invariant::ReadAfterWrite) => {
-                    self.frontend.buffer.read_hits += 1;
-                    self.frontend.buffer[entry].content()
+                    self.frontend.read_buffered(entry)
                 }
-                Location::Buffer(entry) => self.frontend.buffer[entry].base,
+                Location::Buffer(entry) => self.frontend.entry(entry).base,
             };
-            self.frontend.tags[tag].page_read(page, content);
+            self.frontend.tags[tag].page_read(PageRead { page, content });
         }
         self.commit(now);
         if self.frontend.streams.are_followed() {
@@ -90,7 +90,7 @@ impl<P: Probe> Ssd<P> {
     #[inline(always)]
     pub(crate) fn host_read_done(&mut self, now: Time, id: RequestId) {
         let request = *self.backend.request(id);
-        let content = self.mapping.nand.read(request.physical);
+        let content = self.mapping.read_page(request.physical);
         if self.config.gc.merge {
             self.spare_copy_read(now, request.physical);
         }
@@ -101,7 +101,7 @@ impl<P: Probe> Ssd<P> {
             self.keep_page(request.logical, request.physical, content);
         }
         let t = &mut self.frontend.tags[request.tag];
-        t.page_read(request.page, content);
+        t.page_read(PageRead { page: request.page, content });
         if t.remaining == 0 {
             // The last page to arrive is the one that the command waited for.
             if request.since != t.mark {
@@ -146,7 +146,7 @@ impl<P: Probe> Ssd<P> {
 
     /// How long a read of a page in `lane` would wait; `None` when it is not contended.
     fn contention(&self, now: Time, logical: LogicalPage, lane: Lane) -> Option<Nanos> {
-        let Location::Flash(physical) = self.mapping.ftl.lookup(logical) else { return None };
+        let Location::Flash(physical) = self.mapping.map().lookup(logical) else { return None };
         if self.frontend.cache.is_on() && self.frontend.cache.serves(logical) {
             return None;
         }
@@ -160,13 +160,13 @@ impl<P: Probe> Ssd<P> {
     #[inline]
     fn must_follow(&mut self, tag: Tag, entry: EntryId) -> bool {
         !self.config.schedule.hit_manager
-            && !self.mapping.steering.is_quiet(self.frontend.buffer.set_of(entry))
+            && !self.mapping.steering.is_quiet(self.frontend.set_of_entry(entry))
             && self.follows(tag, entry)
     }
 
     #[cold]
     fn follows(&mut self, tag: Tag, entry: EntryId) -> bool {
-        let e = &self.frontend.buffer[entry];
+        let e = self.frontend.entry(entry);
         e.state == EntryState::Programming
             && !e.dirty_again
             && self.backend.lets_promote(tag, self.frontend.tags[tag].command.fua)
@@ -177,11 +177,11 @@ impl<P: Probe> Ssd<P> {
     fn follow(&mut self, now: Time, tag: Tag, page: u32, entry: EntryId, rank: u8) {
         let mut request = MemoryRequest::internal(now, Lane::of_rank(rank), Role::HostRead, LunId::NONE, 0);
         (request.tag, request.page) = (tag, page);
-        request.logical = self.frontend.buffer[entry].logical;
+        request.logical = self.frontend.entry(entry).logical;
         request.order = self.backend.next_order();
         let id = self.backend.park(request);
-        self.mapping.steering.follower_begins(self.frontend.buffer.set_of(entry));
-        self.backend.request_mut(id).next = std::mem::replace(&mut self.frontend.buffer[entry].readers, id);
+        self.mapping.steering.follower_begins(self.frontend.set_of_entry(entry));
+        self.backend.request_mut(id).next = self.frontend.replace_readers(entry, id);
     }
 
     /// The program that reads have waited for is over: they read its page.
@@ -199,16 +199,16 @@ impl<P: Probe> Ssd<P> {
 
     /// The program that reads have waited for will not be: they are answered from the buffer.
     pub(crate) fn read_given_up(&mut self, now: Time, entry: EntryId) {
-        let mut list = std::mem::replace(&mut self.frontend.buffer[entry].readers, RequestId::NONE);
-        let content = self.frontend.buffer[entry].base;
+        let mut list = self.frontend.replace_readers(entry, RequestId::NONE);
+        let content = self.frontend.entry(entry).base;
         while list != RequestId::NONE {
             let MemoryRequest { next, tag, page, .. } = *self.backend.request(list);
             self.backend.remove(list);
             list = next;
             self.backend.promoted_left();
-            self.mapping.steering.follower_ends(self.frontend.buffer.set_of(entry));
+            self.mapping.steering.follower_ends(self.frontend.set_of_entry(entry));
             let t = &mut self.frontend.tags[tag];
-            t.page_read(page, content);
+            t.page_read(PageRead { page, content });
             if t.remaining == 0 {
                 t.account(now, Cause::Hazard);
             }
@@ -224,7 +224,7 @@ impl<P: Probe> Ssd<P> {
             return false;
         }
         match self.frontend.cache.look_up(logical) {
-            CacheLookup::Kept(content) => self.frontend.tags[tag].page_read(page, content),
+            CacheLookup::Kept(content) => self.frontend.tags[tag].page_read(PageRead { page, content }),
             CacheLookup::UnderWay(slot) => {
                 self.frontend.wait_for_page(now, tag, page, slot);
                 if self.frontend.tracker.is_on() {
@@ -241,8 +241,8 @@ impl<P: Probe> Ssd<P> {
     /// A page that has been read for the host stays, unless something newer has come meanwhile.
     #[cold]
     fn keep_page(&mut self, logical: LogicalPage, physical: PhysicalPage, content: u32) {
-        if self.mapping.ftl.lookup(logical) == Location::Flash(physical) {
-            self.frontend.cache.keep(self.mapping.sets.of_logical(logical), logical, content);
+        if self.mapping.map().lookup(logical) == Location::Flash(physical) {
+            self.frontend.cache.keep(self.mapping.sets().of_logical(logical), logical, content);
         }
     }
 
@@ -256,8 +256,8 @@ impl<P: Probe> Ssd<P> {
             return;
         }
         for logical in wanted.map(LogicalPage::new) {
-            let is_there = logical.get() < self.mapping.ftl.logical_pages()
-                && self.mapping.sets.of_logical(logical) == set;
+            let is_there = logical.get() < self.mapping.map().logical_pages()
+                && self.mapping.sets().of_logical(logical) == set;
             if !is_there {
                 return;
             }
@@ -270,7 +270,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Plans a page; false when there is no room for it now.
     fn plan_ahead(&mut self, now: Time, set: SetId, logical: LogicalPage) -> bool {
-        let Location::Flash(physical) = self.mapping.ftl.lookup(logical) else { return true };
+        let Location::Flash(physical) = self.mapping.map().lookup(logical) else { return true };
         if self.frontend.cache.knows(logical) {
             return true;
         }
@@ -298,7 +298,7 @@ impl<P: Probe> Ssd<P> {
         for &id in self.backend.lun(lun).transaction.members() {
             let MemoryRequest { role, physical, .. } = *self.backend.request(id);
             let Role::Ahead(slot) = role else { unreachable!("all of them are read ahead") };
-            self.mapping.ftl.pin(physical);
+            self.mapping.pin(physical);
             self.frontend.cache.begin(slot);
         }
     }
@@ -307,7 +307,7 @@ impl<P: Probe> Ssd<P> {
     #[cold]
     pub(crate) fn ahead_done(&mut self, now: Time, id: RequestId, slot: SlotId) {
         let MemoryRequest { physical, lun, .. } = *self.backend.request(id);
-        let content = self.mapping.nand.read(physical);
+        let content = self.mapping.read_page(physical);
         self.backend.remove(id);
         if self.mapping.unpin(now, physical) {
             self.carry_out(now);
@@ -315,7 +315,7 @@ impl<P: Probe> Ssd<P> {
         let mut readers = self.frontend.cache.arrived(slot, content);
         while let Some(Waiter { tag, page, since }) = self.frontend.waiters.pop(&mut readers) {
             let t = &mut self.frontend.tags[tag];
-            t.page_read(page, content);
+            t.page_read(PageRead { page, content });
             if t.remaining == 0 {
                 assert_eq!(t.mark, since, "a read waits from its beginning");
                 self.backend.add_rest_of_read(&mut t.spans, lun, since, now);
@@ -342,8 +342,8 @@ impl<P: Probe> Ssd<P> {
             self.frontend.forget_page(logical);
         }
         let Some(entry) = self.mapping.trim_page(now, logical) else { return };
-        if let Some(old) = self.frontend.buffer.take_old(entry) {
-            self.mapping.ftl.invalidate(old, now);
+        if let Some(old) = self.frontend.take_old_version(entry) {
+            self.mapping.invalidate(old, now);
         }
         if self.frontend.trim_entry(now, entry) {
             self.forget(now, entry);

@@ -25,7 +25,7 @@ impl<P: Probe> Ssd<P> {
         if !self.mapping.takes_writes(set) {
             return self.frontend.answer_write_protected(now, tag);
         }
-        if self.frontend.buffer.is_write_through() {
+        if self.frontend.is_write_through() {
             for page in 0..self.frontend.tags[tag].pages {
                 self.write_page_through(now, tag, page);
             }
@@ -36,7 +36,7 @@ impl<P: Probe> Ssd<P> {
         for page in 0..self.frontend.tags[tag].pages {
             self.enter_buffer(tag, page);
         }
-        if !self.frontend.admit_or_queue(now, tag, &self.mapping.ftl) {
+        if !self.frontend.admit_or_queue(now, tag, self.mapping.map()) {
             self.write_back(now, set);
             if self.frontend.tracker.is_on() {
                 self.frontend.track_wait(now, tag);
@@ -49,10 +49,9 @@ impl<P: Probe> Ssd<P> {
     #[inline]
     fn enter_buffer(&mut self, tag: Tag, page: u32) {
         let logical = self.frontend.tags[tag].page(page);
-        match self.mapping.ftl.lookup(logical) {
+        match self.mapping.map().lookup(logical) {
             Location::Buffer(entry) => {
-                self.frontend.buffer.write_hits += 1;
-                self.frontend.merge(tag, page, entry);
+                self.frontend.rewrite(tag, page, entry);
             }
             location => {
                 self.new_entry(tag, page, location);
@@ -65,14 +64,14 @@ impl<P: Probe> Ssd<P> {
         let is_whole = || self.frontend.is_whole(tag, page);
         let (old, base) = self.mapping.version_to_change(location, is_whole);
         let entry = self.frontend.new_entry(tag, page, old, base);
-        self.mapping.ftl.set(self.frontend.tags[tag].page(page), Location::Buffer(entry));
+        self.mapping.set_location(self.frontend.tags[tag].page(page), Location::Buffer(entry));
         entry
     }
 
     /// The data of some pages of a write is in the buffer.
     pub(crate) fn data_arrived(&mut self, now: Time, tag: Tag, pages: Range<u32>) {
         for page in pages.clone() {
-            if let Some(entry) = self.frontend.page_filled(tag, page, &self.mapping.ftl) {
+            if let Some(entry) = self.frontend.page_filled(tag, page, self.mapping.map()) {
                 self.issue(now, entry);
             }
         }
@@ -88,14 +87,14 @@ impl<P: Probe> Ssd<P> {
     /// A write that must be durable waits for the programs of its pages, which start at once.
     fn force(&mut self, now: Time, tag: Tag) {
         let takes_writes = |set| self.mapping.takes_writes(set);
-        let forced = self.frontend.force(now, tag, &self.mapping.ftl, takes_writes);
+        let forced = self.frontend.force(now, tag, self.mapping.map(), takes_writes);
         if forced.is_empty() {
             self.complete(now, tag);
         }
         // On a read-only drive `issue` fails the entry at once, and the command with it: register the waiters of all
         // pages before issuing the first.
         for entry in forced {
-            if self.frontend.buffer[entry].state == EntryState::Dirty {
+            if self.frontend.entry(entry).state == EntryState::Dirty {
                 self.issue(now, entry);
             }
         }
@@ -107,8 +106,8 @@ impl<P: Probe> Ssd<P> {
     #[inline]
     fn account_forced(&mut self, now: Time, id: RequestId, entry: EntryId) {
         self.frontend.track_room_made(entry, || self.backend.program_time(now, id));
-        let list = self.frontend.buffer[entry].programmed_waiters;
-        if list == WaiterId::NONE || self.frontend.buffer.is_write_through() {
+        let list = self.frontend.entry(entry).programmed_waiters;
+        if list == WaiterId::NONE || self.frontend.is_write_through() {
             return;
         }
         for tag in self.frontend.waiters.tags(list) {
@@ -125,10 +124,9 @@ impl<P: Probe> Ssd<P> {
 
     /// A page of a write in write-through mode: it is complete when it is on flash.
     fn write_page_through(&mut self, now: Time, tag: Tag, page: u32) {
-        let location = self.mapping.ftl.lookup(self.frontend.tags[tag].page(page));
+        let location = self.mapping.map().lookup(self.frontend.tags[tag].page(page));
         if let Location::Buffer(entry) = location {
-            self.frontend.buffer.write_hits += 1;
-            self.frontend.merge(tag, page, entry);
+            self.frontend.rewrite(tag, page, entry);
             self.frontend.transfer_page(now, tag, page);
             return self.frontend.attach_waiter(now, tag, page, entry);
         }
@@ -156,8 +154,7 @@ impl<P: Probe> Ssd<P> {
         let entry = self.backend.request(id).entry();
         self.backend.data_arrived(id);
         self.backend.wake(lun);
-        self.frontend.buffer[entry].state = EntryState::Issued;
-        if self.frontend.buffer[entry].whole || self.frontend.buffer[entry].trimmed {
+        if self.frontend.entry_arrived(entry) {
             self.commit_program(now, id);
         } else {
             self.read_rest(now, entry, id);
@@ -168,10 +165,10 @@ impl<P: Probe> Ssd<P> {
     /// Sends dirty pages of a set to flash, as far as the threshold wants it.
     #[inline]
     pub(crate) fn write_back(&mut self, now: Time, set: SetId) {
-        if self.mapping.superblocks.is_some() {
+        if self.mapping.maps_by_superblock() {
             return self.stage_dirty(now);
         }
-        while let Some(entry) = self.frontend.buffer.to_flush(set)
+        while let Some(entry) = self.frontend.to_flush(set)
             && self.mapping.takes_writes(set)
             && !self.holds_programs(now, set)
         {
@@ -187,14 +184,14 @@ impl<P: Probe> Ssd<P> {
     fn holds_programs(&mut self, now: Time, set: SetId) -> bool {
         self.mapping.steering.rests_programs(set)
             || self.config.preempt.time_programs
-                && self.frontend.buffer.can_wait(set)
+                && self.frontend.can_wait(set)
                 && self.waits_for_silence(now, set)
     }
 
     #[cold]
     fn waits_for_silence(&mut self, now: Time, set: SetId) -> bool {
-        let chips = self.mapping.sets.luns_each();
-        if self.frontend.buffer.not_dirty(set) >= chips as usize {
+        let chips = self.mapping.sets().luns_each();
+        if self.frontend.entries_under_way(set) >= chips as usize {
             return true;
         }
         let waits = self.mapping.forecast.holds_programs(now, set, chips, self.backend.longest_program());
@@ -208,15 +205,15 @@ impl<P: Probe> Ssd<P> {
     /// Reads may have ended: what waits for that is looked at again, in all sets.
     pub(crate) fn look_for_silence(&mut self, now: Time) {
         self.mapping.forecast.look_at_all();
-        for set in self.mapping.sets.ids() {
+        for set in self.mapping.sets().ids() {
             self.write_back(now, set);
         }
     }
 
     /// Sends a dirty entry on its way to flash.
     fn issue(&mut self, now: Time, entry: EntryId) {
-        self.frontend.buffer.leave_line(entry);
-        if self.frontend.buffer[entry].whole {
+        self.frontend.issue_entry(entry);
+        if self.frontend.entry(entry).whole {
             self.issue_program(now, entry, 0);
         } else {
             self.read_rest(now, entry, RequestId::NONE);
@@ -225,7 +222,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Sends an entry to flash that has left the line; `resets` counts how often its program has been reset.
     pub(crate) fn issue_program(&mut self, now: Time, entry: EntryId, resets: u8) {
-        if self.mapping.superblocks.is_some() {
+        if self.mapping.maps_by_superblock() {
             self.mapping.stage(entry);
             return self.program_staged(now);
         }
@@ -235,14 +232,14 @@ impl<P: Probe> Ssd<P> {
     }
 
     fn program_request(&mut self, now: Time, entry: EntryId) -> MemoryRequest {
-        let e = &self.frontend.buffer[entry];
+        let e = self.frontend.entry(entry);
         self.mapping.program_request(now, entry, e.logical, e.stream)
     }
 
     /// Reads the rest of a page that is written in part; `program` is the write that waits for
     /// it, or [`RequestId::NONE`] when one is still to be made.
     fn read_rest(&mut self, now: Time, entry: EntryId, program: RequestId) {
-        let e = &self.frontend.buffer[entry];
+        let e = self.frontend.entry(entry);
         let request = self.mapping.merge_request(now, entry, (e.logical, e.old), program);
         self.backend.issue(now, request);
     }
@@ -255,10 +252,10 @@ impl<P: Probe> Ssd<P> {
         if self.mapping.merge_read(now, &request) {
             self.carry_out(now);
         }
-        self.frontend.buffer[entry].whole = true;
+        self.frontend.complete_entry(entry);
         if program != RequestId::NONE {
             self.commit_program(now, program);
-        } else if self.frontend.buffer[entry].trimmed {
+        } else if self.frontend.entry(entry).trimmed {
             self.forget(now, entry);
         } else {
             self.issue_program(now, entry, 0);
@@ -272,7 +269,7 @@ impl<P: Probe> Ssd<P> {
     fn commit_program(&mut self, now: Time, id: RequestId) {
         if !self.config.schedule.hit_manager {
             // Queued data stays as it is; a later write to the page has a program of its own.
-            let content = self.frontend.buffer.begin_program(self.backend.request(id).entry());
+            let content = self.frontend.begin_program(self.backend.request(id).entry());
             self.backend.request_mut(id).content = content;
         }
         if !self.mapping.gives_pages_at_chips() {
@@ -326,18 +323,18 @@ impl<P: Probe> Ssd<P> {
     /// An entry's data is on flash in `physical`: it is mapped, and the entry is free unless it
     /// was written again meanwhile.
     fn entry_programmed(&mut self, now: Time, entry: EntryId, physical: PhysicalPage) {
-        let set = self.frontend.buffer.set_of(entry);
+        let set = self.frontend.set_of_entry(entry);
         let e = self.frontend.program_ended(now, entry);
         if e.readers != RequestId::NONE {
             self.read_programmed(now, e.readers, physical);
         }
         if e.trimmed {
-            return self.frontend.release_entry(now, entry, &self.mapping.ftl);
+            return self.frontend.release_entry(now, entry, self.mapping.map());
         }
         self.mapping.map_programmed(now, e.old, physical);
         if !e.dirty_again {
-            self.mapping.ftl.set(e.logical, Location::Flash(physical));
-            self.frontend.release_entry(now, entry, &self.mapping.ftl);
+            self.mapping.set_location(e.logical, Location::Flash(physical));
+            self.frontend.release_entry(now, entry, self.mapping.map());
         } else if self.frontend.dirty_again(entry, physical) {
             self.issue(now, entry);
         }
@@ -365,7 +362,7 @@ impl<P: Probe> Ssd<P> {
         if self.frontend.give_up_program(now, entry) {
             self.read_given_up(now, entry);
         }
-        self.frontend.release_entry(now, entry, &self.mapping.ftl);
+        self.frontend.release_entry(now, entry, self.mapping.map());
     }
 
     /// A program, copy or read ahead that has become pointless leaves the list of its chip.
@@ -420,11 +417,11 @@ impl<P: Probe> Ssd<P> {
 
     /// Stages dirty pages of the buffer, as far as its threshold wants it, and programs whole units.
     pub(crate) fn stage_dirty(&mut self, now: Time) {
-        while let Some(entry) = self.frontend.buffer.to_flush(SetId::FIRST)
+        while let Some(entry) = self.frontend.to_flush(SetId::FIRST)
             && self.mapping.takes_writes(SetId::FIRST)
         {
-            self.frontend.buffer.leave_line(entry);
-            if self.frontend.buffer[entry].whole {
+            self.frontend.issue_entry(entry);
+            if self.frontend.entry(entry).whole {
                 self.mapping.stage(entry);
             } else {
                 self.read_rest(now, entry, RequestId::NONE);
@@ -451,10 +448,10 @@ impl<P: Probe> Ssd<P> {
         while entries.len() < most
             && let Some(entry) = self.mapping.unstage()
         {
-            if self.frontend.buffer[entry].trimmed {
+            if self.frontend.entry(entry).trimmed {
                 self.forget(now, entry);
             } else {
-                self.frontend.buffer.begin_program(entry);
+                self.frontend.begin_program(entry);
                 entries.push(entry);
             }
         }
@@ -487,10 +484,10 @@ impl<P: Probe> Ssd<P> {
 
     fn entries_programmed(&mut self, now: Time, first: PhysicalPage, entries: Vec<EntryId>) {
         // Where the pages are now is asked of all of them at once, so that the answers overlap.
-        let place = |entry: &EntryId| self.mapping.ftl.touch(self.frontend.buffer[*entry].logical);
+        let place = |entry: &EntryId| self.mapping.map().touch(self.frontend.entry(*entry).logical);
         std::hint::black_box(entries.iter().fold(0, |sum, entry| sum ^ place(entry)));
         for (offset, &entry) in entries.iter().enumerate() {
-            let (logical, content) = (self.frontend.buffer[entry].logical, self.frontend.buffer[entry].base);
+            let (logical, content) = (self.frontend.entry(entry).logical, self.frontend.entry(entry).base);
             let physical = self.mapping.entry_in_unit(first, offset, logical, content);
             self.entry_programmed(now, entry, physical);
         }

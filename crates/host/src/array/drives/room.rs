@@ -37,6 +37,11 @@ impl<B> Refused<B> {
     pub(super) fn new() -> Refused<B> {
         Refused { writes: Vec::new(), retrying: 0, due: Time::NEVER, news: None }
     }
+
+    /// Requests of the current attempt without a completion.
+    pub(super) fn retrying(&self) -> u32 {
+        self.retrying
+    }
 }
 
 impl<B> Drives<B> {

@@ -9,7 +9,7 @@ use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Priority};
-use crate::array::reads::seal_of;
+use crate::array::reads::{SealAge, seal_of};
 use tailcut_base::cast::to_u32;
 use tailcut_base::{Class, Op, Status, Time, id};
 
@@ -46,6 +46,11 @@ struct Part<B> {
 }
 
 impl<B> Batch<B> {
+    /// The drive that it writes to.
+    pub(super) fn drive(&self) -> DriveId {
+        self.drive
+    }
+
     fn new() -> Batch<B> {
         Batch {
             drive: DriveId::new(0),
@@ -303,7 +308,7 @@ impl<B: Block> Epochs<B> {
             match &part.content {
                 CachedContent::Data(block) => {
                     let mut block = block.clone();
-                    block.seal(seal_of(drive, part.block, 0));
+                    block.seal(seal_of(drive, part.block, SealAge::IN_PLACE));
                     data.push(block);
                 }
                 CachedContent::Lost => data.push(B::encode(b"lost")),

@@ -1,5 +1,7 @@
 //! The block cache: blocks whose copies on the drives may differ. Its content takes precedence.
 
+mod check;
+
 use super::descriptor::{Mark, SlotId};
 use super::geometry::Geometry;
 use crate::Block;

@@ -9,7 +9,7 @@ use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Priority};
-use crate::array::reads::{MOST_COPIES, seal_of};
+use crate::array::reads::{MOST_COPIES, SealAge, seal_of};
 use tailcut_base::cast::to_u32;
 use tailcut_base::ids::IdVec;
 use tailcut_base::{Class, Op, Status, Time, id};
@@ -120,7 +120,7 @@ impl<B: Block> Epochs<B> {
     ) {
         let comparison = &mut self.recovery.comparisons[id];
         if answer.op == Op::Read && answer.status == Status::Success {
-            let seal = seal_of(answer.drive, answer.block, 0);
+            let seal = seal_of(answer.drive, answer.block, SealAge::IN_PLACE);
             let content = answer.data.pop();
             let is_accepted =
                 |block: &B| core.drives.accept(answer.drive, answer.block, std::slice::from_ref(block));
@@ -166,7 +166,7 @@ impl<B: Block> Epochs<B> {
                 self.ask_to_compare(now, core, compared, Op::Trim, Vec::new());
             } else {
                 let mut content = content.clone();
-                content.seal(seal_of(places[copy].drive, places[copy].block, 0));
+                content.seal(seal_of(places[copy].drive, places[copy].block, SealAge::IN_PLACE));
                 self.ask_to_compare(now, core, compared, Op::Write, vec![content]);
             }
         }

@@ -8,7 +8,7 @@
 //! of drives.
 
 use crate::array::DriveId;
-use crate::array::reads::{Copies, MOST_COPIES};
+use crate::array::reads::{Copies, CopyStep, MOST_COPIES};
 use std::ops::{Deref, Range};
 use tailcut_base::cast::to_usize;
 use tailcut_base::ids::Id;
@@ -53,32 +53,51 @@ pub struct Geometry {
     rows: u64,
 }
 
-/// The token group of a drive.
-pub fn group_of(drive: DriveId, drives: usize, groups: usize) -> usize {
-    let is_odd_one = groups > 2 && drives % groups == 1 && drive.index() + 1 == drives;
-    if is_odd_one { 1 } else { drive.index() % groups }
+/// How many drives, token groups and copies of each block there are: what decides which drives hold copies
+/// of the same blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Declustering {
+    /// Number of drives.
+    pub drives: usize,
+    /// Number of token groups.
+    pub groups: usize,
+    /// Number of copies of each block.
+    pub copies: usize,
 }
 
-/// Number of drives that hold first copies.
-fn chains(drives: usize, groups: usize) -> usize {
-    let is_closed =
-        group_of(DriveId::at(drives - 1), drives, groups) != group_of(DriveId::new(0), drives, groups);
-    if is_closed { drives } else { drives - 1 }
-}
+impl Declustering {
+    /// The token group of a drive.
+    pub fn group_of(&self, drive: DriveId) -> usize {
+        let Declustering { drives, groups, .. } = *self;
+        let is_odd_one = groups > 2 && drives % groups == 1 && drive.index() + 1 == drives;
+        if is_odd_one { 1 } else { drive.index() % groups }
+    }
 
-/// True if for some blocks no drive with a copy is in sync.
-pub fn has_lost_all(serves: &[bool], groups: usize, copies: usize) -> bool {
-    let drives = serves.len();
-    let is_lost = |first: usize| (first..first + copies).all(|drive| !serves[drive % drives]);
-    (0..chains(drives, groups)).any(is_lost)
+    /// Number of drives that hold first copies.
+    fn chains(&self) -> usize {
+        let last = DriveId::at(self.drives - 1);
+        let is_closed = self.group_of(last) != self.group_of(DriveId::new(0));
+        if is_closed { self.drives } else { self.drives - 1 }
+    }
+
+    /// True if for some blocks no drive with a copy is in sync, given for each drive whether it is.
+    pub fn has_lost_all(&self, serves: &[bool]) -> bool {
+        let is_lost = |first: usize| (first..first + self.copies).all(|drive| !serves[drive % self.drives]);
+        (0..self.chains()).any(is_lost)
+    }
 }
 
 impl Geometry {
-    /// Geometry of drives with data in `blocks` and `count` copies of each block.
-    pub fn new(blocks: Range<u64>, chunk: u64, drives: usize, groups: usize, count: usize) -> Geometry {
-        let rows = blocks.end.saturating_sub(blocks.start) / (count as u64 * chunk);
-        let copies = Copies { count, drives, first: blocks.start, chunk };
-        Geometry { copies, groups, chains: chains(drives, groups), chunk, rows }
+    /// Geometry of drives with data in `blocks`, in chunks of `chunk` blocks.
+    pub fn new(blocks: Range<u64>, chunk: u64, over: Declustering) -> Geometry {
+        let rows = blocks.end.saturating_sub(blocks.start) / (over.copies as u64 * chunk);
+        let copies = Copies { count: over.copies, drives: over.drives, first: blocks.start, chunk };
+        Geometry { copies, groups: over.groups, chains: over.chains(), chunk, rows }
+    }
+
+    /// How many drives, token groups and copies there are.
+    pub fn declustering(&self) -> Declustering {
+        Declustering { drives: self.copies.drives, groups: self.groups, copies: self.copies.count }
     }
 
     /// The drives of each token group.
@@ -95,7 +114,7 @@ impl Geometry {
 
     /// The token group of a drive.
     pub fn group(&self, drive: DriveId) -> usize {
-        group_of(drive, self.copies.drives, self.groups)
+        self.declustering().group_of(drive)
     }
 
     /// The range of blocks on a drive that hold data.
@@ -111,7 +130,7 @@ impl Geometry {
         let first = self.copies.first + self.copies.count as u64 * row * self.chunk + offset;
         let mut places = [Place { drive, block: first }; MOST_COPIES];
         for (copy, place) in places.iter_mut().enumerate().take(self.copies.count).skip(1) {
-            let (drive, block) = self.copies.copy_from(drive, first, 0, copy);
+            let (drive, block) = self.copies.copy_from(drive, first, CopyStep { from: 0, to: copy });
             *place = Place { drive, block };
         }
         Places { places, count: self.copies.count }
@@ -124,7 +143,7 @@ impl Geometry {
             return None;
         }
         let copy = self.copies.copy_at(place.block);
-        let (drive, block) = self.copies.copy_from(place.drive, place.block, copy, 0);
+        let (drive, block) = self.copies.copy_from(place.drive, place.block, CopyStep { from: copy, to: 0 });
         let (chunk, offset) =
             ((block - self.copies.first) / self.chunk, (block - self.copies.first) % self.chunk);
         let chunk = chunk / self.copies.count as u64 * self.chains as u64 + u64::from(drive.get());
@@ -155,20 +174,24 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// Number of drives, groups and copies.
-    fn shapes() -> impl Iterator<Item = (usize, usize, usize)> {
+    fn over(drives: usize, groups: usize, copies: usize) -> Declustering {
+        Declustering { drives, groups, copies }
+    }
+
+    fn shapes() -> impl Iterator<Item = Declustering> {
         let all = (2..13).flat_map(|drives| (2..=drives.min(5)).map(move |groups| (drives, groups)));
-        let with = |(drives, groups)| (2..=MOST_COPIES).map(move |copies| (drives, groups, copies));
-        all.flat_map(with).filter(|&(drives, groups, copies)| {
+        let with = |(drives, groups)| (2..=MOST_COPIES).map(move |copies| over(drives, groups, copies));
+        all.flat_map(with).filter(|&Declustering { drives, groups, copies }| {
             copies == 2 || copies <= groups && usize::is_multiple_of(drives, groups)
         })
     }
 
     #[test]
     fn copies_are_in_different_groups_and_no_place_is_used_twice() {
-        for (drives, groups, copies) in shapes() {
+        for over in shapes() {
+            let Declustering { drives, groups, copies } = over;
             for chunk in [1, 3, 4] {
-                let shape = Geometry::new(7..7 + 40, chunk, drives, groups, copies);
+                let shape = Geometry::new(7..7 + 40, chunk, over);
                 let mut used = BTreeSet::new();
                 for block in 0..shape.blocks() {
                     let places = shape.places(block);
@@ -196,7 +219,7 @@ mod tests {
         for drives in 2..12 {
             for groups in 2..=drives {
                 let have: BTreeSet<usize> =
-                    DriveId::first(drives).map(|drive| group_of(drive, drives, groups)).collect();
+                    DriveId::first(drives).map(|drive| over(drives, groups, 2).group_of(drive)).collect();
                 assert_eq!(have.len(), groups);
             }
         }
@@ -204,11 +227,11 @@ mod tests {
 
     #[test]
     fn drives_that_are_all_gone_are_a_loss() {
-        assert!(!has_lost_all(&[false, true, false, true], 2, 2));
-        assert!(has_lost_all(&[false, true, true, false], 2, 2));
-        assert!(!has_lost_all(&[false, true, false], 2, 2), "with two groups these share nothing");
-        assert!(has_lost_all(&[false, true, false], 3, 2));
-        assert!(!has_lost_all(&[false, true, true, false], 4, 3));
-        assert!(has_lost_all(&[false, true, false, false], 4, 3));
+        assert!(!over(4, 2, 2).has_lost_all(&[false, true, false, true]));
+        assert!(over(4, 2, 2).has_lost_all(&[false, true, true, false]));
+        assert!(!over(3, 2, 2).has_lost_all(&[false, true, false]), "with two groups these share nothing");
+        assert!(over(3, 3, 2).has_lost_all(&[false, true, false]));
+        assert!(!over(4, 4, 3).has_lost_all(&[false, true, true, false]));
+        assert!(over(4, 4, 3).has_lost_all(&[false, true, false, false]));
     }
 }

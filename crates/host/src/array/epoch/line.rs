@@ -92,6 +92,11 @@ impl Line {
         self.items.len()
     }
 
+    /// The copies that wait, in their order.
+    pub fn copies(&self) -> impl Iterator<Item = CopyId> {
+        self.items.iter().map(|item| item.copy)
+    }
+
     /// When the first copy began to wait.
     pub fn oldest(&self) -> Option<Time> {
         self.items.front().map(|item| item.since)

@@ -27,6 +27,7 @@ mod admission;
 mod asked;
 mod batch;
 mod cache;
+mod check;
 mod collection;
 mod compare;
 mod config;
@@ -47,7 +48,7 @@ mod walk;
 mod work;
 
 pub use config::{EpochConfig, EpochMode};
-pub use geometry::has_lost_all;
+pub use geometry::Declustering;
 use tailcut_base::cast::to_usize;
 pub use walk::Task;
 
@@ -140,7 +141,11 @@ impl<B: Block> Epochs<B> {
         let (first_slot, slots) = (usable.start, made[1]);
         let drives = core.drives.len();
         let data = first_slot + slots..usable.end;
-        let shape = Geometry::new(data, made[0], drives, groups as usize, to_usize(made[2]));
+        let shape = Geometry::new(
+            data,
+            made[0],
+            Declustering { drives, groups: groups as usize, copies: to_usize(made[2]) },
+        );
         core.drives.cover(shape.data().start);
         core.reads.set_copies(shape.copies);
         let most_dirty = to_usize(config.cache_blocks().min(ring::blocks_for(slots)));
@@ -221,7 +226,7 @@ impl<B: Block> Epochs<B> {
     /// The state of a drive has changed.
     fn look_at_drives(&mut self, core: &Core<B>) {
         let serves: Vec<bool> = self.lines.ids().map(|drive| core.drives.is_in_sync(drive)).collect();
-        self.has_failed = has_lost_all(&serves, self.shape.groups, self.shape.copies.count);
+        self.has_failed = self.shape.declustering().has_lost_all(&serves);
     }
 
     /// Does all work that has become possible.

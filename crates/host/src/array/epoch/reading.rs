@@ -7,7 +7,7 @@ use super::{Epochs, RequestPurpose};
 use crate::Block;
 use crate::array::core::Core;
 use crate::array::drives::Priority;
-use crate::array::reads::{BlockRead, ReadResult, ReconstructWhen};
+use crate::array::reads::{BlockRead, ReadResult, ReconstructWhen, SealAge};
 use crate::array::requests::RequestSlot;
 use crate::disk::Mirror;
 use std::ops::Range;
@@ -78,8 +78,17 @@ impl<B: Block> Epochs<B> {
             }
         };
         let urgency = Priority::Read;
-        let wanted =
-            BlockRead { drive, block, blocks, age: 0, unwritten: true, class, urgency, around, token };
+        let wanted = BlockRead {
+            drive,
+            block,
+            blocks,
+            age: SealAge::IN_PLACE,
+            unwritten: true,
+            class,
+            urgency,
+            around,
+            token,
+        };
         core.requests.expect(slot, 1);
         core.reads.begin(now, &mut core.drives, wanted);
     }

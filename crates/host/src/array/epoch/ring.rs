@@ -2,6 +2,8 @@
 
 use super::cache::CopyId;
 use super::descriptor::{ENTRIES_MOST, SlotId};
+use crate::check::ensure;
+use std::collections::BTreeMap;
 use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::ids::Pool;
 
@@ -105,6 +107,22 @@ impl Ring {
         if self.slots[slot].live == 0 {
             self.give_back(slot);
         }
+    }
+}
+
+impl Ring {
+    /// Each slot in use is relied on by as many copies as it counts, or is being written; `live` has the
+    /// number of copies for each slot with any.
+    pub fn check(&self, live: &BTreeMap<SlotId, u32>) -> Result<(), String> {
+        for (slot, used) in self.slots.allocated() {
+            let copies = live.get(&slot).copied().unwrap_or(0);
+            ensure!(used.live == copies, "slot {slot} counts {} copies of {copies}", used.live);
+        }
+        let is_used = |slot: &SlotId| self.slots.allocated().any(|(used, _)| used == *slot);
+        let lost = live.keys().find(|slot| !is_used(slot));
+        ensure!(lost.is_none(), "copies rely on slot {lost:?}, which is free");
+        ensure!(self.slots.len() <= self.size, "{} slots of {} are in use", self.slots.len(), self.size);
+        Ok(())
     }
 }
 

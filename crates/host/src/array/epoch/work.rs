@@ -13,7 +13,7 @@ use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::Priority;
 use crate::array::raid::MismatchPlace;
-use crate::array::reads::{BlockRead, MOST_COPIES, ReadResult, ReconstructWhen};
+use crate::array::reads::{BlockRead, MOST_COPIES, ReadResult, ReconstructWhen, SealAge};
 use std::ops::Range;
 use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::{Class, Status, Time, id};
@@ -110,8 +110,17 @@ impl<B: Block> Epochs<B> {
         let Place { drive, block } = place;
         let (class, urgency, around) = (Class::DEFAULT, Priority::Background, ReconstructWhen::Later);
         let token = RequestPurpose::Work(id).pack();
-        let wanted =
-            BlockRead { drive, block, blocks, age: 0, unwritten: true, class, urgency, around, token };
+        let wanted = BlockRead {
+            drive,
+            block,
+            blocks,
+            age: SealAge::IN_PLACE,
+            unwritten: true,
+            class,
+            urgency,
+            around,
+            token,
+        };
         let (block, copy) = self.shape.host_block(place).expect("it holds data");
         let work = &mut self.works[id];
         let first = to_usize(block - work.first);

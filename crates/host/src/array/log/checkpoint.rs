@@ -24,7 +24,7 @@ use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Priority};
-use crate::array::reads::seal_of;
+use crate::array::reads::{SealAge, seal_of};
 use crate::disk::BLOCK_LEN;
 use crate::mutation::{Invariant, holds};
 use tailcut_base::cast::{to_u32, to_usize};
@@ -237,7 +237,7 @@ pub fn decode_piece(bytes: &[u8], header: &Header, index: u64, geometry: &Geomet
 
 impl<B: Block> Log<B> {
     /// Starts a checkpoint if one is due.
-    pub(super) fn check(&mut self, now: Time, core: &mut Core<B>) {
+    pub(super) fn checkpoint_if_due(&mut self, now: Time, core: &mut Core<B>) {
         if self.checkpoint.is_under_way() || self.failed.is_some() || self.rows.closed() == 0 {
             return;
         }
@@ -350,7 +350,7 @@ impl<B: Block> Log<B> {
     ) {
         let mut data = core.drives.memory();
         data.push(content);
-        data[0].seal(seal_of(drive, block, self.checkpoint.header.number));
+        data[0].seal(seal_of(drive, block, SealAge::new(self.checkpoint.header.number)));
         let (op, class) = (Op::Write, Class::new(5).expect("a class"));
         let ask = Ask { op, fua, fail_fast: false, class, block, blocks: 1, data };
         let is_late = self.rows.closed() >= 2 * self.checkpoint.every;

@@ -11,7 +11,7 @@ use crate::array::DriveId;
 use crate::array::config::ReadPolicy;
 use crate::array::core::Core;
 use crate::array::drives::{Ask, Owner, Priority};
-use crate::array::reads::{BlockRead, ReadResult, ReconstructWhen, seal_of};
+use crate::array::reads::{BlockRead, ReadResult, ReconstructWhen, SealAge, seal_of};
 use crate::array::requests::RequestSlot;
 use crate::mutation::{Invariant, holds};
 use tailcut_base::cast::{to_u32, to_usize};
@@ -47,6 +47,11 @@ pub struct Runs {
 }
 
 impl Runs {
+    /// True if no read is in progress.
+    pub fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
     /// No reads, over `drives` drives.
     pub fn new(drives: usize) -> Runs {
         Runs { building: IdVec::filled(drives, None), ..Runs::default() }
@@ -320,7 +325,7 @@ impl<B: Block> Log<B> {
         &mut self,
         now: Time,
         core: &mut Core<B>,
-        (drive, block, age): (DriveId, u64, u64),
+        (drive, block, age): (DriveId, u64, SealAge),
         content: &[B],
     ) {
         let Some(row) = self.geometry.row_at(drive, block) else { return };

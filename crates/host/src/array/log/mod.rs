@@ -5,6 +5,7 @@
 //! `stream`, `collection` and `checkpoint` describe the order in which data becomes durable; `recovery`
 //! describes replay after a power loss.
 
+mod check;
 mod checkpoint;
 mod collection;
 mod commit;
@@ -35,7 +36,7 @@ use tailcut_base::cast::{low_u32, low_u64};
 use super::core::Core;
 use super::drives::Answered;
 use super::layout::{Condition, Layout};
-use super::reads::ReadResult;
+use super::reads::{ReadResult, SealAge};
 use super::requests::RequestSlot;
 use crate::Block;
 use crate::array::{DriveId, GroupId, numbers};
@@ -177,8 +178,9 @@ impl<B: Block> Log<B> {
 
     /// The seal age of blocks in a row of this age: distinct per array, so that blocks of different arrays
     /// are not mistaken for each other.
-    fn age(&self, age: u32) -> u64 {
-        u64::from(age ^ low_u32(mix64(low_u64(self.array) ^ low_u64(self.array >> 64))))
+    fn age(&self, age: u32) -> SealAge {
+        let of_array = low_u32(mix64(low_u64(self.array) ^ low_u64(self.array >> 64)));
+        SealAge::new(u64::from(age ^ of_array))
     }
 
     /// Stops all writes: a drive that redundancy does not cover refuses them.
@@ -212,7 +214,7 @@ impl<B: Block> Log<B> {
         if !self.is_ready {
             return self.end_recovery(now, core);
         }
-        self.check(now, core);
+        self.checkpoint_if_due(now, core);
         self.collect(now, core);
         self.walk(now, core);
         if self.has_unread_victim() {

@@ -1,5 +1,6 @@
 //! The rows of segments: which are free, how much of each is valid, and which to collect next.
 
+mod check;
 use super::config::VictimChoice;
 use super::descriptor::Aged;
 use super::geometry::{Geometry, Row};

@@ -7,6 +7,8 @@
 //! on before. At most [`WINDOW`] entries of a list are examined, so that the cost of an event does not grow
 //! with the queue.
 
+mod check;
+
 use super::cells::Cells;
 use super::gather::GatherId;
 use super::walk::WorkId;
@@ -174,6 +176,16 @@ impl Locks {
     /// A piece of work.
     pub fn get(&mut self, piece: PieceId) -> &mut Piece {
         &mut self.pieces[piece]
+    }
+
+    /// A piece of work, if it has not ended.
+    pub fn look(&self, piece: PieceId) -> Option<&Piece> {
+        self.pieces.get(piece)
+    }
+
+    /// True if a piece is in progress.
+    pub fn has_begun(&self, piece: PieceId) -> bool {
+        self.pieces.get(piece).is_some_and(|piece| piece.active)
     }
 
     /// True if there is no work.

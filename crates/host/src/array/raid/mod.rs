@@ -14,6 +14,7 @@
 mod asked;
 mod batch;
 mod cells;
+mod check;
 mod config;
 mod flushing;
 mod gather;

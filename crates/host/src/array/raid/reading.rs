@@ -8,7 +8,7 @@ use crate::Block;
 use crate::array::config::ReadPolicy;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Priority};
-use crate::array::reads::{BlockRead, ReadResult, ReconstructWhen, seal_of};
+use crate::array::reads::{BlockRead, ReadResult, ReconstructWhen, SealAge, seal_of};
 use crate::array::requests::RequestSlot;
 use crate::disk::Mirror;
 use tailcut_base::cast::to_usize;
@@ -121,7 +121,7 @@ impl<B: Block> Raid<B> {
         let mut data = core.drives.memory();
         data.extend_from_slice(&done.data);
         for (content, address) in data.iter_mut().zip(block..) {
-            content.seal(seal_of(drive, address, 0));
+            content.seal(seal_of(drive, address, SealAge::IN_PLACE));
         }
         core.reads.note_repaired(blocks.into());
         self.locks.get(id).pending += 1;

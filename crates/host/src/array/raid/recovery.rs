@@ -11,7 +11,7 @@ use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Presence, Priority};
-use crate::array::reads::seal_of;
+use crate::array::reads::{SealAge, seal_of};
 use std::collections::BTreeMap;
 use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::ids::{Id, IdVec};
@@ -250,7 +250,7 @@ impl<B: Block> Raid<B> {
         if holds(Invariant::Replay) {
             let sealed = in_place.into_iter().map(|((drive, block), content)| {
                 let seal = |mut content: B| {
-                    content.seal(seal_of(drive, block, 0));
+                    content.seal(seal_of(drive, block, SealAge::IN_PLACE));
                     content
                 };
                 (drive, block, content.map(seal))

@@ -5,7 +5,7 @@ use super::cells::Cells;
 use super::geometry::Geometry;
 use crate::array::DriveId;
 use crate::array::drives::Priority;
-use crate::array::reads::{BlockRead, ReconstructWhen};
+use crate::array::reads::{BlockRead, ReconstructWhen, SealAge};
 use std::ops::Range;
 use tailcut_base::Class;
 use tailcut_base::cast::to_u32;
@@ -39,7 +39,7 @@ impl Run {
             drive: self.drive,
             block: self.block,
             blocks: self.blocks(),
-            age: 0,
+            age: SealAge::IN_PLACE,
             unwritten: true,
             class,
             urgency,

@@ -12,7 +12,7 @@ use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Presence, Priority};
-use crate::array::reads::{ReadResult, ReconstructWhen, seal_of};
+use crate::array::reads::{ReadResult, ReconstructWhen, SealAge, seal_of};
 use crate::array::requests::RequestSlot;
 use crate::disk::BLOCK_BYTES;
 use std::collections::VecDeque;
@@ -82,6 +82,13 @@ pub struct Walk {
     /// It ends when the journal's transactions below this one are gone: see [`Raid::is_drained`].
     notes_end: u64,
     is_draining: bool,
+}
+
+impl Walk {
+    /// True if a unit in progress belongs to this pass.
+    pub(super) fn has<B>(&self, work: &Work<B>) -> bool {
+        work.walk == self.id
+    }
 }
 
 id! {
@@ -336,7 +343,7 @@ impl<B: Block> Raid<B> {
             for (cell, address) in run.cells.zip(block..) {
                 let mut content = work.content[cell].clone();
                 if !(matches!(work.task, Task::Rebuild(_)) && work.bad.contains(cell)) {
-                    content.seal(seal_of(drive, address, 0));
+                    content.seal(seal_of(drive, address, SealAge::IN_PLACE));
                 }
                 data.push(content);
             }

@@ -11,7 +11,7 @@ use crate::array::DriveId;
 use crate::array::config::ReadPolicy;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Priority};
-use crate::array::reads::{ReadResult, ReconstructWhen, seal_of};
+use crate::array::reads::{ReadResult, ReconstructWhen, SealAge, seal_of};
 use tailcut_base::cast::to_usize;
 use tailcut_base::{Op, Spans, Status, Time};
 
@@ -176,7 +176,7 @@ impl<B: Block> Raid<B> {
         for cell in batch.writes.iter() {
             let drive = self.shape.drive(batch.unit, cell / self.shape.rows);
             let address = base + (cell % self.shape.rows) as u64;
-            batch.content[cell].seal(seal_of(drive, address, 0));
+            batch.content[cell].seal(seal_of(drive, address, SealAge::IN_PLACE));
         }
         self.guard(now, core, id);
     }

@@ -7,6 +7,7 @@
 //! busy.
 
 mod answers;
+mod check;
 mod checksums;
 mod copies;
 mod counts;
@@ -18,8 +19,8 @@ mod wanted;
 pub use checksums::Checksums;
 pub use counts::{DriveFaults, ReadCounts};
 pub use read::ReadId;
-pub use redundancy::{Copies, MOST_COPIES, Redundancy};
-pub use seal::seal_of;
+pub use redundancy::{Copies, CopyStep, MOST_COPIES, Redundancy};
+pub use seal::{SealAge, seal_of};
 use tailcut_base::cast::to_u8;
 pub use wanted::{BlockRead, ReadResult, ReconstructWhen};
 
@@ -374,7 +375,7 @@ mod tests {
                 drive: DriveId::new(0),
                 block: 5,
                 blocks: 1,
-                age: 0,
+                age: SealAge::IN_PLACE,
                 unwritten: false,
                 class: Class::DEFAULT,
                 urgency: Priority::Read,
@@ -391,7 +392,7 @@ mod tests {
         fn answer(&mut self, drive: u32, request: &Request<Bytes>, status: Status) {
             let drive = DriveId::new(drive);
             let mut content = Bytes::encode(&[7]);
-            content.seal(seal_of(drive, request.block, 0));
+            content.seal(seal_of(drive, request.block, SealAge::IN_PLACE));
             let data = if status == Status::Success { vec![content] } else { Vec::new() };
             let response =
                 Response { id: request.id, status, data, busy_for: Nanos::ZERO, spans: Spans::new() };

@@ -32,6 +32,15 @@ pub struct Copies {
     pub chunk: u64,
 }
 
+/// From one copy of a block to another, by their numbers, from 0.
+#[derive(Clone, Copy, Debug)]
+pub struct CopyStep {
+    /// The copy whose place is known.
+    pub from: usize,
+    /// The copy whose place is wanted.
+    pub to: usize,
+}
+
 /// Largest number of copies of a block.
 pub const MOST_COPIES: usize = 4;
 
@@ -72,13 +81,14 @@ impl Copies {
     /// Place of copy `wanted` of a block, given the place of one of its copies.
     #[inline]
     pub fn copy(&self, drive: DriveId, block: u64, wanted: usize) -> (DriveId, u64) {
-        self.copy_from(drive, block, self.copy_at(block), wanted)
+        self.copy_from(drive, block, CopyStep { from: self.copy_at(block), to: wanted })
     }
 
-    /// Place of copy `wanted` of a block, given the place of copy `here`.
+    /// Place of another copy of a block, given the place of one.
     #[inline]
-    pub fn copy_from(&self, drive: DriveId, block: u64, here: usize, wanted: usize) -> (DriveId, u64) {
-        let after = drive.index() + self.drives + wanted - here;
+    pub fn copy_from(&self, drive: DriveId, block: u64, step: CopyStep) -> (DriveId, u64) {
+        let CopyStep { from, to } = step;
+        let after = drive.index() + self.drives + to - from;
         let drive = DriveId::at(if after >= 2 * self.drives {
             after - 2 * self.drives
         } else if after >= self.drives {
@@ -86,7 +96,7 @@ impl Copies {
         } else {
             after
         });
-        (drive, block + wanted as u64 * self.chunk - here as u64 * self.chunk)
+        (drive, block + to as u64 * self.chunk - from as u64 * self.chunk)
     }
 
     /// Number of the copy at this place.

@@ -1,6 +1,6 @@
 //! A read request for stored blocks, and its result.
 
-use super::seal_of;
+use super::{SealAge, seal_of};
 use crate::Block;
 use crate::array::DriveId;
 use crate::array::drives::{Answered, Ask, Priority};
@@ -17,7 +17,7 @@ pub struct BlockRead {
     /// Number of blocks.
     pub blocks: u32,
     /// Age of the blocks: the value under which they were sealed, see [`seal_of`].
-    pub age: u64,
+    pub age: SealAge,
     /// The blocks may never have been written: zeros without a seal are valid as well.
     pub unwritten: bool,
     /// Latency class.

@@ -2,7 +2,7 @@
 
 use super::format::{End, OpenEnd};
 use super::open::Open;
-use super::{Log, Undurable, Write};
+use super::{Log, Undurable, Write, WriteNumber};
 use crate::mutation::{Invariant, holds};
 use crate::pool::Pool;
 use tailcut_base::Time;
@@ -40,7 +40,7 @@ impl Log {
 
     /// Submits everything appended so far. Returns the write number that [`Log::durable`] reaches once it is
     /// durable.
-    pub fn sync(&mut self, pool: &mut Pool) -> u64 {
+    pub fn sync(&mut self, pool: &mut Pool) -> WriteNumber {
         if let Some(open) = self.open.as_mut().filter(|open| open.dirty_since.is_some()) {
             open.close_block(pool);
             self.write_out();
@@ -60,7 +60,7 @@ impl Log {
     }
 
     /// Write `number` has completed, successfully or not. After a failure the log accepts no more records.
-    pub fn note_written(&mut self, number: u64, is_done: bool, pool: &mut Pool) {
+    pub fn note_written(&mut self, number: WriteNumber, is_done: bool, pool: &mut Pool) {
         if !is_done {
             self.has_failed = true;
             return;
@@ -81,17 +81,17 @@ impl Log {
     }
 
     /// All writes up to this number have completed.
-    pub fn settled(&self) -> u64 {
+    pub fn settled(&self) -> WriteNumber {
         self.settling.settled()
     }
 
     /// All writes up to this number are durable.
-    pub fn durable(&self) -> u64 {
+    pub fn durable(&self) -> WriteNumber {
         self.settling.durable()
     }
 
     /// A flush that was issued at `settled` has completed.
-    pub fn note_flushed(&mut self, settled: u64) {
+    pub fn note_flushed(&mut self, settled: WriteNumber) {
         self.settling.note_durable(settled);
         self.open.iter_mut().for_each(|open| open.note_durable(settled));
         while let Some(&Undurable { number, sequence, last, .. }) = self.undurable.front()
@@ -111,9 +111,9 @@ impl Log {
         of_full + self.open.as_ref().map_or(0, Open::undurable_records)
     }
 
-    /// Last write of the full segments that a power loss may still destroy; 0 if there are none.
-    pub fn undurable(&self) -> u64 {
-        self.undurable.back().map_or(0, |segment| segment.last)
+    /// Last write of the full segments that a power loss may still destroy.
+    pub fn undurable(&self) -> WriteNumber {
+        self.undurable.back().map_or(WriteNumber::NONE, |segment| segment.last)
     }
 
     /// True while too many full segments wait for the disk, so that more writes should wait. Always false

@@ -6,6 +6,7 @@
 //! all earlier ones. Segments are reclaimed as a whole; victim selection and the handling of their records
 //! are in `reclaim`.
 
+mod check;
 mod durability;
 pub mod format;
 mod open;
@@ -26,6 +27,7 @@ use open::Open;
 pub use segments::SegmentId;
 use segments::{RANKS, Segment};
 use settling::Settling;
+pub use settling::WriteNumber;
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 use tailcut_base::Time;
@@ -77,8 +79,8 @@ pub struct Log {
 struct Resting {
     number: SegmentId,
     blocks: Vec<Bytes>,
-    /// Number of its last write.
-    last: u64,
+    /// Its last write.
+    last: WriteNumber,
 }
 
 /// A full segment that is not durable.
@@ -86,8 +88,8 @@ struct Resting {
 struct Undurable {
     number: SegmentId,
     sequence: u64,
-    /// Number of its last write.
-    last: u64,
+    /// Its last write.
+    last: WriteNumber,
     /// Number of its records that were not durable when it was sealed.
     records: usize,
 }
@@ -95,14 +97,14 @@ struct Undurable {
 /// A write to submit to the disk.
 #[derive(Debug)]
 pub struct Write {
-    /// Sequence number of the write, from 1.
-    pub number: u64,
+    /// Its number.
+    pub number: WriteNumber,
     /// First block of the disk.
     pub block: u64,
     /// The data.
     pub data: Vec<Bytes>,
     /// Writes up to this number must complete before this one is submitted.
-    after: u64,
+    after: WriteNumber,
 }
 
 /// Purpose of an append: only copies by reclaim may use the last free segments.
@@ -255,7 +257,7 @@ impl Log {
         let last = End::Open(OpenEnd { sequence, durable: 0 }).last_block(self.end_of(number));
         let mut data = pool.list();
         data.push(last);
-        open.opened = self.write(self.end_block(number) - 1, data, 0);
+        open.opened = self.write(self.end_block(number) - 1, data, WriteNumber::NONE);
         self.open = Some(open);
         Some(at.expect("an item is much smaller than a segment"))
     }
@@ -294,19 +296,19 @@ impl Log {
         for part in chunks(complete, self.chunk) {
             let Some(open) = &self.open else { return };
             let data = open.blocks[part.clone()].to_vec();
-            let number = self.write(first + part.start as u64, data, 0);
+            let number = self.write(first + part.start as u64, data, WriteNumber::NONE);
             self.open.iter_mut().for_each(|open| open.note_write(number, part.end));
         }
     }
 
     /// Counts a write outside the log that becomes durable together with the log's. Returns its number.
-    pub fn count_write(&mut self) -> u64 {
+    pub fn count_write(&mut self) -> WriteNumber {
         self.settling.issue()
     }
 
-    /// Queues a write of `data` at `block`, issued once write `after` has completed (0: at once). Returns its
+    /// Queues a write of `data` at `block`, issued once write `after` has completed. Returns its
     /// number.
-    pub fn write(&mut self, block: u64, data: Vec<Bytes>, after: u64) -> u64 {
+    pub fn write(&mut self, block: u64, data: Vec<Bytes>, after: WriteNumber) -> WriteNumber {
         let number = self.settling.issue();
         self.writes.push_back(Write { number, block, data, after });
         number

@@ -1,7 +1,7 @@
 //! The open segment: the one that records are appended to.
 
-use super::SegmentId;
 use super::format::{End, EndOf, Entry, Head, summary_blocks};
+use super::{SegmentId, WriteNumber};
 use crate::block::Bytes;
 use crate::disk::BLOCK_LEN;
 use crate::kv::place::UNIT;
@@ -25,12 +25,12 @@ pub struct Open {
     pub entries: Vec<Entry>,
     /// See [`super::format::Foot::buried`].
     pub buried: u64,
-    /// Number of the latest write that marked its last block as open.
-    pub opened: u64,
+    /// The latest write that marked its last block as open.
+    pub opened: WriteNumber,
     /// Number of durable blocks, counted from the first.
     durable: usize,
-    /// Writes not durable yet: the write's number, and the number of blocks durable with it.
-    undurable: VecDeque<(u64, usize)>,
+    /// Writes not durable yet, each with the number of blocks durable with it.
+    undurable: VecDeque<(WriteNumber, usize)>,
     /// When the oldest data not submitted to the disk was appended.
     pub dirty_since: Option<Time>,
     /// Lowest byte offset of the next record.
@@ -58,7 +58,7 @@ impl Open {
             blocks: pool.list(),
             entries: Vec::new(),
             buried: 0,
-            opened: 0,
+            opened: WriteNumber::NONE,
             durable: 0,
             undurable: VecDeque::new(),
             dirty_since: None,
@@ -231,12 +231,12 @@ impl Open {
     }
 
     /// Write `number` covers the blocks before `until`.
-    pub fn note_write(&mut self, number: u64, until: usize) {
+    pub fn note_write(&mut self, number: WriteNumber, until: usize) {
         self.undurable.push_back((number, until));
     }
 
     /// Writes up to `number` are durable.
-    pub fn note_durable(&mut self, number: u64) {
+    pub fn note_durable(&mut self, number: WriteNumber) {
         while let Some(&(_, until)) = self.undurable.front().filter(|(last, _)| *last <= number) {
             self.durable = until;
             self.undurable.pop_front();

@@ -47,7 +47,7 @@ pub(super) struct Segment {
     /// Number of all records.
     pub records: u32,
     /// Reads in flight.
-    readers: u32,
+    pub(super) readers: u32,
     /// See [`super::format::Foot::buried`].
     pub buried: u64,
     /// Number of tombstones.

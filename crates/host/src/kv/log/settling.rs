@@ -3,49 +3,65 @@
 use std::collections::VecDeque;
 use tailcut_base::cast::to_usize;
 
+/// The position of a write in the order in which a log issues them, from 1. Completion and durability are
+/// reported up to a number: of that write and all before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(transparent)]
+pub struct WriteNumber(u64);
+
+impl WriteNumber {
+    /// No write: less than the number of any, completed and durable from the start.
+    pub const NONE: WriteNumber = WriteNumber(0);
+
+    /// The number `writes` after this one.
+    fn after(self, writes: usize) -> WriteNumber {
+        WriteNumber(self.0 + writes as u64)
+    }
+}
+
 /// Tracks completed writes. Writes complete in any order.
 #[derive(Debug, Default)]
 pub struct Settling {
     /// All writes up to this number have completed.
-    settled: u64,
+    settled: WriteNumber,
     /// For each later write, whether it has completed.
     later: VecDeque<bool>,
-    durable: u64,
+    durable: WriteNumber,
 }
 
 impl Settling {
-    /// Issues a write. Returns its number, from 1.
-    pub fn issue(&mut self) -> u64 {
+    /// Issues a write. Returns its number.
+    pub fn issue(&mut self) -> WriteNumber {
         self.later.push_back(false);
         self.issued()
     }
 
-    /// Number of writes issued.
-    pub fn issued(&self) -> u64 {
-        self.settled + self.later.len() as u64
+    /// Number of the write issued last.
+    pub fn issued(&self) -> WriteNumber {
+        self.settled.after(self.later.len())
     }
 
     /// Write `number` has completed.
-    pub fn note_done(&mut self, number: u64) {
-        self.later[to_usize(number - self.settled) - 1] = true;
+    pub fn note_done(&mut self, number: WriteNumber) {
+        self.later[to_usize(number.0 - self.settled.0) - 1] = true;
         while self.later.front() == Some(&true) {
             self.later.pop_front();
-            self.settled += 1;
+            self.settled = self.settled.after(1);
         }
     }
 
     /// All writes up to this number have completed.
-    pub fn settled(&self) -> u64 {
+    pub fn settled(&self) -> WriteNumber {
         self.settled
     }
 
     /// All writes up to `number` are durable.
-    pub fn note_durable(&mut self, number: u64) {
+    pub fn note_durable(&mut self, number: WriteNumber) {
         self.durable = self.durable.max(number);
     }
 
     /// All writes up to this number are durable.
-    pub fn durable(&self) -> u64 {
+    pub fn durable(&self) -> WriteNumber {
         self.durable
     }
 }
@@ -57,12 +73,12 @@ mod tests {
     #[test]
     fn what_ends_out_of_order_counts_when_those_before_have_ended() {
         let mut settling = Settling::default();
-        let numbers: Vec<u64> = (0..3).map(|_| settling.issue()).collect();
-        assert_eq!(numbers, [1, 2, 3]);
-        settling.note_done(3);
-        settling.note_done(2);
-        assert_eq!(settling.settled(), 0);
-        settling.note_done(1);
-        assert_eq!((settling.settled(), settling.issued()), (3, 3));
+        let [first, second, third] = std::array::from_fn(|_| settling.issue());
+        assert!(WriteNumber::NONE < first && first < second && second < third);
+        settling.note_done(third);
+        settling.note_done(second);
+        assert_eq!(settling.settled(), WriteNumber::NONE);
+        settling.note_done(first);
+        assert_eq!((settling.settled(), settling.issued()), (third, third));
     }
 }

@@ -8,7 +8,7 @@ use super::super::index::Entry as Known;
 use super::super::item::Value;
 use super::super::log::format::Entry;
 use super::super::log::{AppendPurpose, Record};
-use super::super::place::{Place, UNIT};
+use super::super::place::{FrontUnit, Place, UNIT};
 use super::super::record::{Header, State};
 use super::super::settings::Keep;
 use super::super::versions::Versions;
@@ -112,7 +112,7 @@ impl Engine {
     }
 
     /// The item is in memory as well: it stays there only, or its record is appended from there.
-    fn consider_copy_in_memory(&mut self, slot: usize, hash: KeyHash, unit: u32, place: Place) {
+    fn consider_copy_in_memory(&mut self, slot: usize, hash: KeyHash, unit: FrontUnit, place: Place) {
         let header = self.front.header(unit);
         if header.home != place.encode() {
             return;

@@ -20,8 +20,8 @@ use super::damage::{Damage, DamageKind};
 use super::engine::Engine;
 use super::index::Entry as Known;
 use super::log::format::{End, Entry, Foot, Head, UNITS};
-use super::log::{Log, SegmentId};
-use super::place::Place;
+use super::log::{Log, SegmentId, WriteNumber};
+use super::place::{FrontUnit, Place};
 use super::record::Header;
 use super::search::{Search, Searched};
 use super::settings::Keep;
@@ -88,10 +88,10 @@ enum Step {
     Whole,
     /// Copying records.
     Copying,
-    /// Waiting until the copies are durable up to this write number.
-    Settling(u64),
-    /// Waiting until its ends are erased durably, up to this write number.
-    Erasing(u64),
+    /// Waiting until the copies are durable up to this write.
+    Settling(WriteNumber),
+    /// Waiting until its ends are erased durably, up to this write.
+    Erasing(WriteNumber),
     /// Waiting for the last reads in it.
     Leaving,
 }
@@ -316,13 +316,13 @@ impl Engine {
         self.figures.evicted += gone;
         self.tiers.evicted_on_flash += gone;
         let in_memory = |place: Place| if let Place::Front { unit } = place { Some(unit) } else { None };
-        let units: Vec<u32> = self.index.places().filter_map(in_memory).collect();
+        let units: Vec<FrontUnit> = self.index.places().filter_map(in_memory).collect();
         let segment_blocks = u64::from(log.segment_blocks());
         let is_there = |place: Place| matches!(place, Place::Log { unit, .. } if unit / UNITS / segment_blocks == u64::from(victim.get()));
         units.into_iter().for_each(|unit| self.forget_home(unit, is_there));
     }
 
-    fn forget_home(&mut self, unit: u32, is_gone: impl Fn(Place) -> bool) {
+    fn forget_home(&mut self, unit: FrontUnit, is_gone: impl Fn(Place) -> bool) {
         let header = self.front.header(unit);
         if header.home != 0 && is_gone(Place::decode(header.home)) {
             self.front.set_header(unit, &Header { home: 0, ..header });

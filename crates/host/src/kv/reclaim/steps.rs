@@ -2,6 +2,7 @@
 
 use super::super::flash::{Flash, Job};
 use super::super::jobs::Haste;
+use super::super::log::WriteNumber;
 use super::super::log::format::{End, summary_blocks};
 use super::super::log::format::{Entry, is_summary};
 use super::super::settings::Keep;
@@ -86,7 +87,7 @@ impl Flash {
             self.set_aside(slot);
             return false;
         }
-        let point = if holds(Invariant::CopiesAreDurable) { self.log.sync(pool) } else { 0 };
+        let point = if holds(Invariant::CopiesAreDurable) { self.log.sync(pool) } else { WriteNumber::NONE };
         self.wanted = self.wanted.max(point);
         self.reclaims[slot].step = Step::Settling(point);
         true

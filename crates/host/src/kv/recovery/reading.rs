@@ -2,8 +2,8 @@
 
 use super::super::flash::{Flash, Job};
 use super::super::jobs::Haste;
-use super::super::log::SegmentId;
 use super::super::log::format::summary_blocks;
+use super::super::log::{SegmentId, WriteNumber};
 use super::super::search::Search;
 use super::super::versions::Versions;
 use super::{Reading, Stretch, UsedSegment};
@@ -100,10 +100,9 @@ impl Flash {
         self.write_optional(number, block, vec![bytes]);
     }
 
-    /// Writes a summary for a segment that was open when the store stopped. Returns the number of its last
-    /// write.
-    pub(super) fn write_summary(&mut self, number: SegmentId, blocks: &[Bytes]) -> u64 {
-        let (most, mut last) = (self.jobs.most_blocks(), 0);
+    /// Writes a summary for a segment that was open when the store stopped. Returns its last write.
+    pub(super) fn write_summary(&mut self, number: SegmentId, blocks: &[Bytes]) -> WriteNumber {
+        let (most, mut last) = (self.jobs.most_blocks(), WriteNumber::NONE);
         let mut block = self.log.end_block(number) - blocks.len() as u64;
         for part in blocks.chunks(most as usize) {
             last = self.log.count_write();

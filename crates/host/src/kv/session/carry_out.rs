@@ -110,10 +110,8 @@ impl Work<'_> {
             Operation::Get { with_cas, exptime } => self.get(key, *with_cas, *exptime),
             Operation::MetaGet(flags) => self.meta_get(key, flags),
             Operation::Store(store) => self.store(key, store, data),
-            Operation::Count { direction, delta, noreply } => self.count(key, *direction, *delta, *noreply),
-            Operation::MetaCount { flags, direction, delta } => {
-                self.meta_count(key, flags, *direction, *delta)
-            }
+            Operation::Count { delta, noreply } => self.count(key, *delta, *noreply),
+            Operation::MetaCount { flags, delta } => self.meta_count(key, flags, *delta),
             Operation::Touch { exptime, noreply } => self.touch(key, *exptime, *noreply),
             Operation::Delete { noreply } => self.delete(key, *noreply),
             Operation::MetaDelete(flags) => self.meta_delete(key, flags),
@@ -201,7 +199,8 @@ impl Work<'_> {
             // Reserve all of it at once: growing the buffer behind a large value would double its memory.
             out.reserve(item.value.bytes() + AROUND_VALUE);
             let Header { flags, cas, .. } = item.header;
-            reply::value(out, key, flags, to_u32(item.value.bytes()), with_cas.then_some(cas));
+            let (length, cas) = (to_u32(item.value.bytes()), with_cas.then_some(cas));
+            reply::value(out, key, reply::Hit { client_flags: flags, length, cas });
             item.value.append_to(out);
             out.extend_from_slice(reply::TAIL);
             Some(item.header)

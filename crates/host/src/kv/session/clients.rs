@@ -161,7 +161,7 @@ impl Clients {
     /// replies to it are dropped.
     pub fn discard(&mut self, client: u32) {
         let Some(torn) = self.sessions[client as usize].take() else { return };
-        self.pool.note(torn.charged, 0);
+        self.pool.release(torn.charged);
         self.tally.clients -= u64::from(!torn.is_gone);
         self.numbers[client as usize] = torn.first + MOST_NUMBERS;
         self.vacant.push(client);
@@ -186,7 +186,7 @@ impl Clients {
         let session = &mut self.sessions[client as usize];
         if let Some(over) = session.take_if(|session| session.is_gone && session.is_answered()) {
             self.numbers[client as usize] = over.first;
-            self.pool.note(over.charged, 0);
+            self.pool.release(over.charged);
             self.vacant.push(client);
         }
     }
@@ -198,7 +198,8 @@ impl Clients {
         if session.charged == 0 {
             session.since = self.watch.received();
         }
-        self.pool.note(session.charged, memory);
+        self.pool.release(session.charged);
+        self.pool.charge(memory);
         session.charged = memory;
     }
 

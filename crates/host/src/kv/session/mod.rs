@@ -278,8 +278,8 @@ impl Session {
                 return self.begin_store(header.key, store, header.length, true, ways);
             }
             Command::Count(count) => {
-                let (direction, delta, noreply) = (count.direction, count.delta, count.noreply);
-                return self.operation(count.key, Operation::Count { direction, delta, noreply }, ways);
+                let operation = Operation::Count { delta: count.delta, noreply: count.noreply };
+                return self.operation(count.key, operation, ways);
             }
             Command::Touch(touch) => {
                 let (exptime, noreply) = (touch.exptime, touch.noreply);
@@ -293,8 +293,8 @@ impl Session {
                 return self.operation(delete.key, Operation::MetaDelete(delete.flags), ways);
             }
             Command::MetaCount(count) => {
-                let (flags, direction, delta) = (count.flags, count.direction, count.delta);
-                return self.operation(count.key, Operation::MetaCount { flags, direction, delta }, ways);
+                let operation = Operation::MetaCount { flags: count.flags, delta: count.delta };
+                return self.operation(count.key, operation, ways);
             }
             Command::MetaDebug(debug) => return self.operation(debug.key, Operation::MetaDebug, ways),
             Command::MetaNoop => meta::noop(self.tail()),

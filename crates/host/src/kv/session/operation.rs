@@ -1,6 +1,6 @@
 //! Operations on one item.
 
-use crate::wire::memcached::{Direction, Expiry, Key, MetaFlags, StoreMode};
+use crate::wire::memcached::{Delta, Expiry, Key, MetaFlags, StoreMode};
 
 /// A command on one item, without its key.
 #[derive(Clone, Copy, Debug)]
@@ -18,10 +18,8 @@ pub enum Operation {
     Store(Store),
     /// `incr`, `decr`.
     Count {
-        /// Increment or decrement.
-        direction: Direction,
-        /// Amount.
-        delta: u64,
+        /// What to add or subtract.
+        delta: Delta,
         /// Suppress the reply.
         noreply: bool,
     },
@@ -29,10 +27,8 @@ pub enum Operation {
     MetaCount {
         /// Its flags.
         flags: MetaFlags,
-        /// Increment or decrement.
-        direction: Direction,
-        /// Amount.
-        delta: u64,
+        /// What to add or subtract.
+        delta: Delta,
     },
     /// `touch`.
     Touch {

@@ -92,11 +92,17 @@ impl Pool {
         }
     }
 
-    /// A client's memory changes from `before` to `now` bytes.
+    /// A client takes `bytes` bytes.
     #[inline]
-    pub fn note(&mut self, before: usize, now: usize) {
-        self.held = self.held - before + now;
+    pub fn charge(&mut self, bytes: usize) {
+        self.held += bytes;
         self.most_held = self.most_held.max(self.held);
+    }
+
+    /// A client gives back `bytes` bytes.
+    #[inline]
+    pub fn release(&mut self, bytes: usize) {
+        self.held -= bytes;
     }
 }
 

@@ -9,7 +9,7 @@ use super::shard_request::{Content, OwnedRequest, Progress, Reply, Requester, Sh
 use super::statistics::{Statistics, Sums};
 use crate::block::Bytes;
 use crate::disk::{Request, Response};
-use crate::kv::{Engine, Fetched, Keep, Refused};
+use crate::kv::{Engine, Fetched, Keep, Refused, WriteNumber};
 use crate::wire::memcached::Key;
 use std::collections::VecDeque;
 use tailcut_base::cast::to_u32;
@@ -80,7 +80,7 @@ pub struct Shard {
     unsynced: Vec<ShardRequestId>,
     /// Requests whose changes are being synced, with the log position that must be durable, in ascending
     /// order.
-    syncing: VecDeque<(u64, ShardRequestId)>,
+    syncing: VecDeque<(WriteNumber, ShardRequestId)>,
     replies: VecDeque<Reply>,
     statistics: Statistics,
     prefixes: PrefixCounters,

@@ -68,16 +68,25 @@ impl Measure {
     }
 
     pub fn is_like(&self, other: &Measure) -> bool {
-        same(self.price(), other.price()) && self.has_parallelism_of(other)
+        (Change { from: other.price(), to: self.price() }).is_small() && self.has_parallelism_of(other)
     }
 
     pub fn has_parallelism_of(&self, other: &Measure) -> bool {
         // A difference of a single request is no change of load.
         let few = self.parallelism.abs_diff(other.parallelism) < 1000;
-        few || same(self.parallelism, other.parallelism)
+        few || (Change { from: other.parallelism, to: self.parallelism }).is_small()
     }
 }
 
-fn same(now: u64, then: u64) -> bool {
-    SAME_LOAD.contains(&(now * 100 / then.max(1)))
+/// A figure at two times.
+struct Change {
+    from: u64,
+    to: u64,
+}
+
+impl Change {
+    /// True if the load counts as the same.
+    fn is_small(&self) -> bool {
+        SAME_LOAD.contains(&(self.to * 100 / self.from.max(1)))
+    }
 }

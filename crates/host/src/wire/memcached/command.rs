@@ -101,10 +101,8 @@ pub enum StoreMode {
 pub struct Count<'a> {
     /// The key.
     pub key: Key<'a>,
-    /// Increment or decrement.
-    pub direction: Direction,
-    /// Amount.
-    pub delta: u64,
+    /// What to add or subtract.
+    pub delta: Delta,
     /// Suppress the reply.
     pub noreply: bool,
 }
@@ -118,12 +116,21 @@ pub enum Direction {
     Down,
 }
 
-impl Direction {
-    /// The result of counting `number` by `delta`.
-    pub fn apply(self, number: u64, delta: u64) -> u64 {
-        match self {
-            Direction::Up => number.wrapping_add(delta),
-            Direction::Down => number.saturating_sub(delta),
+/// By how much a count changes, and in which direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delta {
+    /// Increment or decrement.
+    pub direction: Direction,
+    /// Amount.
+    pub amount: u64,
+}
+
+impl Delta {
+    /// The result of counting from `number`.
+    pub fn apply(self, number: u64) -> u64 {
+        match self.direction {
+            Direction::Up => number.wrapping_add(self.amount),
+            Direction::Down => number.saturating_sub(self.amount),
         }
     }
 }
@@ -178,10 +185,8 @@ pub struct MetaCount<'a> {
     pub key: Key<'a>,
     /// Its flags.
     pub flags: MetaFlags,
-    /// Increment or decrement.
-    pub direction: Direction,
-    /// Amount.
-    pub delta: u64,
+    /// What to add or subtract.
+    pub delta: Delta,
 }
 
 /// `me`.

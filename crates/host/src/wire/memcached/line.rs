@@ -107,8 +107,8 @@ fn store<'a>(mode: StoreMode, rest: &[&'a [u8]], noreply: bool) -> Line<'a> {
 fn count<'a>(direction: Direction, rest: &[&'a [u8]], noreply: bool) -> Read<'a> {
     let &[name, delta, ..] = rest else { return Ok(Line::Refused(Refusal::Format, None)) };
     let key = key(name)?;
-    let delta = number::word_u64(delta).ok_or(Refusal::Delta)?;
-    Ok(Line::Command(Command::Count(Count { key, direction, delta, noreply })))
+    let amount = number::word_u64(delta).ok_or(Refusal::Delta)?;
+    Ok(Line::Command(Command::Count(Count { key, delta: Delta { direction, amount }, noreply })))
 }
 
 fn touch<'a>(rest: &[&'a [u8]], noreply: bool) -> Read<'a> {
@@ -272,7 +272,11 @@ fn meta_count<'a>(rest: &[&'a [u8]], decoded: &mut Decoded) -> Result<Command<'a
         Some(_) => return Err(Refusal::CountMode),
     };
     flags.check_opaque()?;
-    Ok(Command::MetaCount(MetaCount { key, flags, direction, delta: flags.delta.unwrap_or(1) }))
+    Ok(Command::MetaCount(MetaCount {
+        key,
+        flags,
+        delta: Delta { direction, amount: flags.delta.unwrap_or(1) },
+    }))
 }
 
 fn meta_debug<'a>(rest: &[&'a [u8]], decoded: &mut Decoded) -> Result<Command<'a>, Refusal> {

@@ -42,7 +42,9 @@ pub mod udp;
 mod words;
 
 pub use ahead::Ahead;
-pub use command::{Command, Direction, FlushAll, Get, Meta, MetaCount, MetaStore, Stats, Store, StoreMode};
+pub use command::{
+    Command, Delta, Direction, FlushAll, Get, Meta, MetaCount, MetaStore, Stats, Store, StoreMode,
+};
 pub use expiry::{Expiry, flush_moment};
 pub use flags::MetaFlags;
 pub use key::Key;

@@ -40,9 +40,20 @@ pub enum Counted {
     NoMemory,
 }
 
-/// The header of a hit with a value of `length` bytes, which the value and [`TAIL`] follow. `cas` is the CAS
-/// value, if requested.
-pub fn value(out: &mut Vec<u8>, key: Key<'_>, client_flags: u32, length: u32, cas: Option<u64>) {
+/// What the header of a hit says of the item.
+#[derive(Clone, Copy, Debug)]
+pub struct Hit {
+    /// The client flags that it was stored with.
+    pub client_flags: u32,
+    /// Length of the value in bytes.
+    pub length: u32,
+    /// The CAS value, if requested.
+    pub cas: Option<u64>,
+}
+
+/// The header of a hit, which the value and [`TAIL`] follow.
+pub fn value(out: &mut Vec<u8>, key: Key<'_>, hit: Hit) {
+    let Hit { client_flags, length, cas } = hit;
     out.extend_from_slice(b"VALUE ");
     out.extend_from_slice(key.as_bytes());
     for number in [Some(u64::from(client_flags)), Some(u64::from(length)), cas].into_iter().flatten() {

@@ -139,7 +139,7 @@ impl Handshake {
             }
             Phase::Skip { option, error, .. } => {
                 self.phase = Phase::Option;
-                reply(out, option, error, &[]);
+                reply(out, OptionReply { option, kind: error }, &[]);
                 Step::More
             }
             Phase::Over => Step::Close,
@@ -184,7 +184,7 @@ impl Handshake {
             // A name can only be refused by closing the connection.
             _ if option == NBD_OPT_EXPORT_NAME => return Step::Close,
             (_, MOST_SKIPPED..) => {
-                reply(out, option, NBD_REP_ERR_TOO_BIG, b"the option is too long");
+                reply(out, OptionReply { option, kind: NBD_REP_ERR_TOO_BIG }, b"the option is too long");
                 return Step::Close;
             }
             (_, left) => Phase::Skip { option, left, error: error.unwrap_or(NBD_REP_ERR_TOO_BIG) },
@@ -196,11 +196,11 @@ impl Handshake {
         let answered = match option {
             NBD_OPT_EXPORT_NAME => return self.export_name(data, offer, out),
             NBD_OPT_ABORT => {
-                reply(out, option, NBD_REP_ACK, &[]);
+                acknowledge(out, option);
                 return Step::Close;
             }
             NBD_OPT_STARTTLS if data.is_empty() && !self.is_encrypted => {
-                reply(out, option, NBD_REP_ACK, &[]);
+                acknowledge(out, option);
                 return self.encrypt();
             }
             NBD_OPT_STARTTLS => Err(BadOption::Malformed),
@@ -215,13 +215,19 @@ impl Handshake {
         };
         match answered {
             Ok(Answer::Go(terms)) => {
-                reply(out, option, NBD_REP_ACK, &[]);
+                acknowledge(out, option);
                 return Step::Go(terms);
             }
-            Ok(Answer::Done) => reply(out, option, NBD_REP_ACK, &[]),
-            Ok(Answer::Unknown) => reply(out, option, NBD_REP_ERR_UNKNOWN, b"there is no such export"),
-            Err(BadOption::Malformed) => reply(out, option, NBD_REP_ERR_INVALID, b"the option is malformed"),
-            Err(BadOption::TooBig) => reply(out, option, NBD_REP_ERR_TOO_BIG, b"a string is too long"),
+            Ok(Answer::Done) => acknowledge(out, option),
+            Ok(Answer::Unknown) => {
+                reply(out, OptionReply { option, kind: NBD_REP_ERR_UNKNOWN }, b"there is no such export")
+            }
+            Err(BadOption::Malformed) => {
+                reply(out, OptionReply { option, kind: NBD_REP_ERR_INVALID }, b"the option is malformed")
+            }
+            Err(BadOption::TooBig) => {
+                reply(out, OptionReply { option, kind: NBD_REP_ERR_TOO_BIG }, b"a string is too long")
+            }
         }
         Step::More
     }
@@ -287,7 +293,7 @@ impl Handshake {
         if query.names_allocation || lists_all {
             let id = if is_set { ALLOCATION_ID } else { 0 };
             let fact = [&id.to_be_bytes(), BASE_ALLOCATION.as_bytes()].concat();
-            reply(out, option, NBD_REP_META_CONTEXT, &fact);
+            reply(out, OptionReply { option, kind: NBD_REP_META_CONTEXT }, &fact);
         }
         if is_set && query.names_allocation {
             self.allocation_of = Some(export);
@@ -325,14 +331,18 @@ fn list(data: &[u8], offer: &Offer, out: &mut Vec<u8>) -> Result<Answer, BadOpti
     for export in &offer.exports {
         let name = export.name.as_bytes();
         let entry = [&to_u32(name.len()).to_be_bytes(), name, export.description.as_bytes()].concat();
-        reply(out, NBD_OPT_LIST, NBD_REP_SERVER, &entry);
+        reply(out, OptionReply { option: NBD_OPT_LIST, kind: NBD_REP_SERVER }, &entry);
     }
     Ok(Answer::Done)
 }
 
 fn facts(option: u32, export: &Export, inquiry: &InfoRequest<'_>, flags: u16, out: &mut Vec<u8>) {
     let mut fact = |number: u16, content: &[&[u8]]| {
-        reply(out, option, NBD_REP_INFO, &[&number.to_be_bytes(), content.concat().as_slice()].concat());
+        reply(
+            out,
+            OptionReply { option, kind: NBD_REP_INFO },
+            &[&number.to_be_bytes(), content.concat().as_slice()].concat(),
+        );
     };
     fact(NBD_INFO_EXPORT, &[&export.bytes.to_be_bytes(), &flags.to_be_bytes()]);
     if inquiry.wants_name {
@@ -346,7 +356,22 @@ fn facts(option: u32, export: &Export, inquiry: &InfoRequest<'_>, flags: u16, ou
     fact(NBD_INFO_BLOCK_SIZE, &[&sizes[0], &sizes[1], &sizes[2]]);
 }
 
-fn reply(out: &mut Vec<u8>, option: u32, kind: u32, data: &[u8]) {
+/// What a reply to an option begins with.
+#[derive(Clone, Copy)]
+struct OptionReply {
+    /// The option.
+    option: u32,
+    /// What the reply is: one of `NBD_REP_…`.
+    kind: u32,
+}
+
+/// The option has succeeded, or all replies to it are sent.
+fn acknowledge(out: &mut Vec<u8>, option: u32) {
+    reply(out, OptionReply { option, kind: NBD_REP_ACK }, &[]);
+}
+
+fn reply(out: &mut Vec<u8>, reply: OptionReply, data: &[u8]) {
+    let OptionReply { option, kind } = reply;
     out.extend_from_slice(&OPTION_REPLY_MAGIC.to_be_bytes());
     out.extend_from_slice(&option.to_be_bytes());
     out.extend_from_slice(&kind.to_be_bytes());

@@ -207,6 +207,7 @@ impl Store {
         for _ in 0..100_000 {
             self.run();
             if self.disk.is_idle() && self.engine.is_idle() && self.engine.recovered().is_none() {
+                self.engine.check_at_rest().expect("index, memory and log agree");
                 return;
             }
         }

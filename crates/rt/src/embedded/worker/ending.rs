@@ -4,6 +4,7 @@ use super::Worker;
 use crate::ctl::Steered;
 use crate::embedded::statistics::Statistics;
 use tailcut_base::Time;
+use tailcut_host::kv::WriteNumber;
 
 /// Phase of the shutdown. A drive without completions until the deadline is abandoned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +14,7 @@ pub enum Ending {
     /// Operations in flight are completed.
     Emptying { deadline: Time },
     /// Changes become durable up to this point.
-    Settling { point: u64, deadline: Time },
+    Settling { point: WriteNumber, deadline: Time },
     /// Shutdown is complete.
     Done { is_durable: bool },
 }

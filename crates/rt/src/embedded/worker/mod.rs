@@ -32,7 +32,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tailcut_base::ids::Slab;
 use tailcut_base::{Time, id};
-use tailcut_host::kv::{Engine, Fetched};
+use tailcut_host::kv::{Engine, Fetched, WriteNumber};
 
 /// A message to the thread.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ pub struct Worker<D> {
     stuck: VecDeque<OperationId>,
     /// Executed operations that wait to be durable, in the order of their points; `None` before the next
     /// sync.
-    undurable: VecDeque<(Option<u64>, Outcome, Operation, Requester)>,
+    undurable: VecDeque<(Option<WriteNumber>, Outcome, Operation, Requester)>,
     /// Batch of completions to deliver.
     news: CompletionBatch,
     calls: Calls,
@@ -248,7 +248,7 @@ impl<D: Steered> Worker<D> {
 
     fn tell_durable(&mut self) {
         let (durable, has_failed) = (self.engine.durable(), self.engine.has_failed());
-        let is_over = |(point, ..): &(Option<u64>, Outcome, Operation, Requester)| {
+        let is_over = |(point, ..): &(Option<WriteNumber>, Outcome, Operation, Requester)| {
             has_failed || point.is_some_and(|point| point <= durable)
         };
         while self.undurable.front().is_some_and(is_over) {

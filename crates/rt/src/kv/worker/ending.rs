@@ -6,8 +6,8 @@ use super::Worker;
 use crate::ctl::Steered;
 use std::sync::atomic::Ordering;
 use tailcut_base::{Nanos, Time};
-use tailcut_host::kv::Engine;
 use tailcut_host::kv::session::Shard;
+use tailcut_host::kv::{Engine, WriteNumber};
 
 /// Phase of the shutdown.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(super) enum Stopping {
     Emptying { deadline: Time, quiet: Time },
     /// No connection is left; writes become durable up to these points of the shards. A drive without any
     /// completion until `deadline`, or without room, is abandoned.
-    Settling { points: Vec<u64>, deadline: Time },
+    Settling { points: Vec<WriteNumber>, deadline: Time },
     /// Shutdown is complete.
     Done { unwritten: Option<Unwritten> },
 }
@@ -139,7 +139,7 @@ impl<D: Steered> Worker<D> {
             common.post(0, Message::Poll);
             self.stopping = Stopping::Done { unwritten: None };
         } else if is_late || common.finished.load(Ordering::SeqCst) + 1 >= common.threads() as usize {
-            let close = |shard| common.with(shard, |shard| shard.engine_mut().close()).unwrap_or(0);
+            let close = |shard| common.with(shard, |shard| shard.engine_mut().close()).unwrap_or_default();
             let points = (0..common.shards()).map(close).collect();
             self.stopping = Stopping::Settling { points, deadline: now + self.limits.patience };
             self.shards.go_on_everywhere();

@@ -10,7 +10,7 @@ use crate::torture::seeds::is_possible;
 use crate::torture::subject::{Subject, SubjectHealth};
 use crate::torture::tally::Reached;
 use crate::torture::wrong::{Violation, ViolationKind};
-use tailcut_host::array::epoch::has_lost_all;
+use tailcut_host::array::epoch::Declustering;
 
 /// Drives that are not where the array was made with them, and what is to become of them.
 #[derive(Default)]
@@ -325,7 +325,8 @@ impl<'r, S: Subject> Harness<'r, S> {
         let serves: Vec<bool> = (0..self.drives.len()).map(is_there).collect();
         let layout = self.config.layout;
         if layout.is_mirrored() {
-            return !has_lost_all(&serves, self.config.groups as usize, self.plan.copies as usize);
+            let (groups, copies) = (self.config.groups as usize, self.plan.copies as usize);
+            return !Declustering { drives: serves.len(), groups, copies }.has_lost_all(&serves);
         }
         let spare = usize::from(layout.is_redundant());
         let is_enough = |group: &[bool]| group.iter().filter(|&&serves| !serves).count() <= spare;

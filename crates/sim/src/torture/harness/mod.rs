@@ -249,6 +249,9 @@ impl<'r, S: Subject> Harness<'r, S> {
         self.until("at rest", |harness| {
             harness.is_at_rest() && harness.pending.is_empty() && harness.fuse.is_empty()
         })?;
+        if let Err(message) = self.subject.inner().check_at_rest() {
+            return Err(End::Wrong(Violation { kind: ViolationKind::Panic, message }));
+        }
         self.full_until = self.now;
         self.check_members()?;
         if std::mem::take(&mut self.is_scrubbing) {

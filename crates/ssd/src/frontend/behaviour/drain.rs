@@ -10,7 +10,7 @@
 
 use super::accuracy::LastThree;
 use crate::flash::LunId;
-use crate::sets::SetId;
+use crate::sets::{SetId, Sets};
 use tailcut_base::cast::to_u8;
 use tailcut_base::ids::IdVec;
 use tailcut_base::{Nanos, Time};
@@ -50,6 +50,15 @@ struct List {
     last: LunId,
 }
 
+/// Pages of a set that wait for room.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WaitingPages {
+    /// Their number.
+    pub pages: u32,
+    /// Pages that are programmed side by side, at least 1.
+    pub width: u32,
+}
+
 /// The programs of buffered pages that are under way, by chip.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Drain {
@@ -61,8 +70,9 @@ pub(super) struct Drain {
 }
 
 impl Drain {
-    /// No program under way yet, in a drive of `LUNs` chips in `sets` sets.
-    pub fn new(luns: usize, sets: usize) -> Drain {
+    /// No program under way yet, in a drive that is divided into these sets.
+    pub fn new(sets: &Sets) -> Drain {
+        let (luns, sets) = ((sets.luns_each() * sets.count()) as usize, sets.count() as usize);
         Drain {
             programs: IdVec::filled(luns, NO_PROGRAM),
             lists: IdVec::filled(sets, [List { first: LunId::NONE, last: LunId::NONE }; KINDS]),
@@ -113,9 +123,9 @@ impl Drain {
         Some((usize::from(kind), began))
     }
 
-    /// When `pages` more pages of a set will have room, if `width` are programmed side by side; `None`
-    /// while too few programs have been seen.
-    pub fn room_for(&self, now: Time, set: SetId, pages: u32, width: u32) -> Option<Time> {
+    /// When pages of a set will have room; `None` while too few programs have been seen.
+    pub fn room_for(&self, now: Time, set: SetId, waiting: WaitingPages) -> Option<Time> {
+        let WaitingPages { pages, width } = waiting;
         let ahead = pages.saturating_sub(1);
         let (rounds, in_round) = (u64::from(ahead / width), ahead % width + 1);
         let end = match self.pages[set] {
@@ -157,11 +167,21 @@ impl Drain {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Preset;
     use tailcut_base::random::Stream;
+
+    /// Of a drive that is not divided.
+    fn empty() -> Drain {
+        Drain::new(&Sets::one(&Preset::M.config().geometry))
+    }
+
+    fn room_for(drain: &Drain, now: Time, pages: u32) -> Option<Time> {
+        drain.room_for(now, SetId::FIRST, WaitingPages { pages, width: 4 })
+    }
 
     /// Two chips whose programs take 100 for kind 0 and 700 for kind 1.
     fn seen() -> Drain {
-        let mut drain = Drain::new(4, 1);
+        let mut drain = empty();
         for (kind, length) in [(0, 100), (1, 700)] {
             for round in 0..3 {
                 drain.began(Time(1000 * round), LunId::new(0), SetId::new(0), kind, 1);
@@ -174,18 +194,18 @@ mod tests {
     #[test]
     fn room_comes_with_the_ends_of_programs_in_their_order() {
         let mut drain = seen();
-        assert_eq!(Drain::new(4, 1).room_for(Time(9000), SetId::new(0), 1, 4), None, "nothing is known");
-        assert_eq!(drain.room_for(Time(9000), SetId::new(0), 1, 4), Some(Time(9400)), "nothing is under way");
+        assert_eq!(room_for(&empty(), Time(9000), 1), None, "nothing is known");
+        assert_eq!(room_for(&drain, Time(9000), 1), Some(Time(9400)), "nothing is under way");
         drain.began(Time(10_000), LunId::new(0), SetId::new(0), 1, 1);
         drain.began(Time(10_050), LunId::new(1), SetId::new(0), 0, 2);
         drain.began(Time(10_060), LunId::new(2), SetId::new(0), 0, 1);
-        let room = |pages| drain.room_for(Time(10_070), SetId::new(0), pages, 4);
+        let room = |pages| room_for(&drain, Time(10_070), pages);
         assert_eq!(room(1), Some(Time(10_150)));
         assert_eq!(room(2), Some(Time(10_150)), "two pages at once");
         assert_eq!(room(3), Some(Time(10_160)));
         assert_eq!(room(4), Some(Time(10_700)));
         assert_eq!(room(5), Some(Time(10_150 + 400)), "the next round, by the mean of 100 and 700");
-        assert_eq!(drain.room_for(Time(10_500), SetId::new(0), 1, 4), Some(Time(10_500)), "overdue");
+        assert_eq!(room_for(&drain, Time(10_500), 1), Some(Time(10_500)), "overdue");
     }
 
     #[test]
@@ -195,13 +215,13 @@ mod tests {
         drain.began(Time(10_020), LunId::new(1), SetId::new(0), 0, 1);
         drain.leave(LunId::new(0));
         drain.over(Time(99_999), LunId::new(0));
-        assert_eq!(drain.room_for(Time(10_030), SetId::new(0), 1, 4), Some(Time(10_120)));
+        assert_eq!(room_for(&drain, Time(10_030), 1), Some(Time(10_120)));
     }
 
     /// Compares with a sorted list of all programs.
     #[test]
     fn the_order_of_ends_is_that_of_a_plain_sort() {
-        let mut drain = Drain::new(32, 1);
+        let mut drain = empty();
         let mut model: Vec<(u64, LunId, usize)> = Vec::new();
         for kind in 0..4 {
             for round in 0..3 {
@@ -228,7 +248,8 @@ mod tests {
             ends.sort_unstable();
             for (at, end) in ends.iter().enumerate() {
                 let expected = Some(Time(*end.max(&now)));
-                assert_eq!(drain.room_for(Time(now), SetId::new(0), at as u32 + 1, 32), expected);
+                let waiting = WaitingPages { pages: at as u32 + 1, width: 32 };
+                assert_eq!(drain.room_for(Time(now), SetId::FIRST, waiting), expected);
             }
         }
     }

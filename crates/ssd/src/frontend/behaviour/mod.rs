@@ -28,7 +28,7 @@ use crate::flash::LunId;
 use crate::frontend::Frontend;
 use crate::request::{Kind, MemoryRequest, Role, Tag};
 use accuracy::LastThree;
-use drain::{Drain, LOOKS};
+use drain::{Drain, LOOKS, WaitingPages};
 use tailcut_base::ids::IdVec;
 use tailcut_base::{Cause, CommandId, Nanos, Op, Time};
 
@@ -186,10 +186,10 @@ impl Tracker {
 }
 
 impl Frontend {
-    /// Turns predictions on, for a drive of `luns` LUNs: see the head of this file.
-    pub(crate) fn track_behaviour(&mut self, luns: usize) {
+    /// Turns predictions on: see the head of this file.
+    pub(crate) fn track_behaviour(&mut self) {
         self.tracker.is_on = true;
-        self.tracker.drain = Drain::new(luns, self.sets().count() as usize);
+        self.tracker.drain = Drain::new(&self.sets());
     }
 
     /// The predictions made since they were last taken.
@@ -292,7 +292,7 @@ impl Frontend {
         for &other in self.buffer.line(set).iter().take(LOOKS) {
             pages += tags[other].pages - tags[other].admitted;
             if other == tag {
-                return self.tracker.drain.room_for(now, set, pages, width);
+                return self.tracker.drain.room_for(now, set, WaitingPages { pages, width });
             }
         }
         None

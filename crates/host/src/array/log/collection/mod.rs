@@ -16,6 +16,7 @@ use super::stream::MOVED;
 use crate::Block;
 use crate::array::GroupId;
 use crate::array::core::Core;
+use crate::check::ensure;
 use job::{Job, Phase};
 use tailcut_base::Time;
 use tailcut_base::cast::to_u32;
@@ -52,6 +53,20 @@ impl<B: Block> Collection<B> {
     /// Valid blocks of all victims that have not been moved.
     pub fn left(&self) -> u64 {
         self.left
+    }
+
+    /// No read or commit of a collection is in progress.
+    pub(in crate::array::log) fn check_at_rest(&self) -> Result<(), String> {
+        ensure!(self.reads == 0, "{} reads of victims are in progress", self.reads);
+        ensure!(self.commits == 0, "{} commits of collection are in progress", self.commits);
+        Ok(())
+    }
+
+    /// Blocks of victims that have not been moved add up.
+    pub(in crate::array::log) fn check(&self) -> Result<(), String> {
+        let left: u64 = self.jobs.iter().map(|job| u64::from(job.left)).sum();
+        ensure!(left == self.left, "{left} blocks of victims are left, {} counted", self.left);
+        Ok(())
     }
 
     fn count(&self, is_counted: impl Fn(&Job<B>) -> bool) -> usize {

@@ -4,18 +4,12 @@ use super::super::operation::{to_expiry, to_seconds};
 use super::{NotHere, Step, Work};
 use crate::kv::{Change, Content, Header, Put, Refused, State};
 use crate::wire::memcached::reply::Counted;
-use crate::wire::memcached::{Direction, Expiry, Key, MetaFlags, meta, number, reply};
+use crate::wire::memcached::{Delta, Expiry, Key, MetaFlags, meta, number, reply};
 
 impl Work<'_> {
-    pub(super) fn count(
-        &mut self,
-        key: Key<'_>,
-        direction: Direction,
-        delta: u64,
-        noreply: bool,
-    ) -> Result<Option<()>, NotHere> {
+    pub(super) fn count(&mut self, key: Key<'_>, delta: Delta, noreply: bool) -> Result<Option<()>, NotHere> {
         let flags = MetaFlags::default();
-        let counted = match self.step(key, &flags, direction, delta)? {
+        let counted = match self.step(key, &flags, delta)? {
             Step::Busy => return Ok(None),
             Step::Counted(meta::Counted::Now { number, .. }) => Counted::Now(number),
             Step::Counted(meta::Counted::NotFound) => Counted::NotFound,
@@ -23,8 +17,8 @@ impl Work<'_> {
             Step::Counted(_) => Counted::NotNumeric,
         };
         match counted {
-            Counted::Now(_) => self.statistics.note_count(direction, true),
-            Counted::NotFound => self.statistics.note_count(direction, false),
+            Counted::Now(_) => self.statistics.note_count(delta.direction, true),
+            Counted::NotFound => self.statistics.note_count(delta.direction, false),
             Counted::NotNumeric | Counted::NoMemory => {}
         }
         reply::counted(self.out, counted, noreply);
@@ -35,10 +29,9 @@ impl Work<'_> {
         &mut self,
         key: Key<'_>,
         flags: &MetaFlags,
-        direction: Direction,
-        delta: u64,
+        delta: Delta,
     ) -> Result<Option<()>, NotHere> {
-        let counted = match self.step(key, flags, direction, delta)? {
+        let counted = match self.step(key, flags, delta)? {
             Step::Busy => return Ok(None),
             Step::Counted(meta::Counted::NotFound) if flags.autovivify.is_some() => {
                 match self.begin_count(key, flags) {
@@ -50,8 +43,8 @@ impl Work<'_> {
         };
         // A counter that is created is neither a hit nor a miss.
         match counted {
-            meta::Counted::Now { is_new: false, .. } => self.statistics.note_count(direction, true),
-            meta::Counted::NotFound => self.statistics.note_count(direction, false),
+            meta::Counted::Now { is_new: false, .. } => self.statistics.note_count(delta.direction, true),
+            meta::Counted::NotFound => self.statistics.note_count(delta.direction, false),
             _ => {}
         }
         meta::counted(self.out, flags, key, counted, self.unix);
@@ -60,13 +53,7 @@ impl Work<'_> {
 
     /// Applies an increment or decrement. A result with no more digits than the value has bytes overwrites
     /// it, padded with spaces; a longer one is a new value without state flags.
-    fn step(
-        &mut self,
-        key: Key<'_>,
-        flags: &MetaFlags,
-        direction: Direction,
-        delta: u64,
-    ) -> Result<Step, NotHere> {
+    fn step(&mut self, key: Key<'_>, flags: &MetaFlags, delta: Delta) -> Result<Step, NotHere> {
         let mut scratch = std::mem::take(self.scratch);
         scratch.clear();
         let old = self.see(key, false, |item, _| {
@@ -74,7 +61,7 @@ impl Work<'_> {
             item.value.append_to(&mut scratch);
             Some(item.header)
         });
-        let step = old.map(|old| self.step_from(key, flags, direction, delta, old, &mut scratch));
+        let step = old.map(|old| self.step_from(key, flags, delta, old, &mut scratch));
         *self.scratch = scratch;
         step
     }
@@ -83,8 +70,7 @@ impl Work<'_> {
         &mut self,
         key: Key<'_>,
         flags: &MetaFlags,
-        direction: Direction,
-        delta: u64,
+        delta: Delta,
         old: Option<Header>,
         value: &mut Vec<u8>,
     ) -> Step {
@@ -94,7 +80,7 @@ impl Work<'_> {
             return Step::Counted(meta::Counted::Exists);
         }
         let Some(number) = number::of_value(value) else { return Step::Counted(meta::Counted::NotNumeric) };
-        let number = direction.apply(number, delta);
+        let number = delta.apply(number);
         let mut digits = itoa::Buffer::new();
         let digits = digits.format(number).as_bytes();
         let expiry = to_expiry(old.expires);

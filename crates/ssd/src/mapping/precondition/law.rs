@@ -36,30 +36,39 @@ pub(super) struct Law {
     copies: f64,
 }
 
-/// The closed blocks of a plane and what they hold.
+/// Blocks of a plane and what they hold.
 #[derive(Clone, Copy, Debug)]
-struct ClosedBlocks {
-    count: u32,
+pub(super) struct Blocks {
+    pub(super) count: u32,
     /// Pages of each.
-    pages: u32,
-    /// Pages that are valid in the plane.
-    mapped: u32,
+    pub(super) pages: u32,
+    /// Pages that are valid in the plane, on average.
+    pub(super) mapped: u32,
 }
 
-impl ClosedBlocks {
+impl Blocks {
     /// Pages for each valid page.
     fn ratio(self) -> f64 {
         f64::from(self.count) * f64::from(self.pages) / f64::from(self.mapped.max(1))
     }
 }
 
+/// How pages come to an open block, and what becomes of them.
+#[derive(Clone, Copy, Debug)]
+struct Arrivals {
+    /// Pages that it gets for each page that the host writes to the plane.
+    rate: f64,
+    /// Pages that are valid in the plane: each write of the host invalidates any of them.
+    mapped: u32,
+}
+
 impl Law {
-    /// The law for a plane of which `blocks` blocks of `pages` pages hold data or are being written, `mapped`
-    /// pages of them valid on average.
-    pub(super) fn new(gc: &GcConfig, pages: u32, blocks: u32, mapped: u32) -> Law {
+    /// The law for a plane of which these blocks hold data or are being written.
+    pub(super) fn new(gc: &GcConfig, used: Blocks) -> Law {
         // Of the two blocks that are being written, half is full on average.
+        let Blocks { count: blocks, pages, mapped } = used;
         let closed = blocks.saturating_sub(1).max(1);
-        let full = ClosedBlocks { count: closed, pages, mapped };
+        let full = Blocks { count: closed, pages, mapped };
         let (weights, victim) = if gc.victim == VictimPolicy::Fifo {
             (Vec::new(), fifo_victim(full) * f64::from(pages))
         } else {
@@ -94,7 +103,7 @@ impl Law {
         }
         let (closed, mapped) = (self.blocks - count(&open), mapped - in_open(&open));
         let mut counts = if self.policy == VictimPolicy::Fifo {
-            fifo_counts(ClosedBlocks { count: closed, pages: self.pages, mapped }, random)
+            fifo_counts(Blocks { count: closed, pages: self.pages, mapped }, random)
         } else {
             let mut counts = quantiles(&self.weights, closed);
             // The number of valid pages of a block is independent of when it lost the last one.
@@ -108,7 +117,7 @@ impl Law {
     /// The block that the host's data goes to, at any moment; `None` when it is just full.
     fn host_block(&self, mapped: u32, next: Option<u32>, random: &mut Stream) -> Option<OpenBlock> {
         let next = next.unwrap_or_else(|| 1 + random.below_u32(self.pages));
-        self.open_block(next, mapped, 1.0, random)
+        self.open_block(next, Arrivals { rate: 1.0, mapped }, random)
     }
 
     /// The block that collection copies to. When collection is idle, exactly the target number of blocks is
@@ -116,7 +125,7 @@ impl Law {
     fn collection_block(&self, mapped: u32, random: &mut Stream) -> Option<OpenBlock> {
         let victim = self.victim(random).min(self.pages - 1);
         let next = victim + 1 + random.below_u32(self.pages - victim);
-        self.open_block(next, mapped, self.copies, random)
+        self.open_block(next, Arrivals { rate: self.copies, mapped }, random)
     }
 
     /// The valid pages of a victim.
@@ -138,8 +147,9 @@ impl Law {
         (0..tries).map(any).min().unwrap_or(to_u32(whole(libm::round(self.victim))))
     }
 
-    /// A block that got a page for each `1 / rate` pages that the host wrote to the plane.
-    fn open_block(&self, next: u32, mapped: u32, rate: f64, random: &mut Stream) -> Option<OpenBlock> {
+    /// A block that got its pages like this, up to page `next`.
+    fn open_block(&self, next: u32, arrivals: Arrivals, random: &mut Stream) -> Option<OpenBlock> {
+        let Arrivals { rate, mapped } = arrivals;
         if next >= self.pages || rate == 0.0 {
             return None;
         }
@@ -156,7 +166,7 @@ impl Law {
 /// Houdt, SIGMETRICS 2013; Desnoyers, SYSTOR 2012). Cleaning a block with `v` valid pages makes
 /// room for `pages - v` writes, each of which invalidates one of the valid pages at random; the
 /// block comes back full. FIFO is age-structured: see [`fifo_counts`].
-fn valid_count_law(policy: VictimPolicy, choices: u32, full: ClosedBlocks) -> Vec<f64> {
+fn valid_count_law(policy: VictimPolicy, choices: u32, full: Blocks) -> Vec<f64> {
     let n = full.pages as usize;
     let mut weights = start_law(full);
     let mut valid = f64::from(full.mapped);
@@ -172,7 +182,7 @@ fn valid_count_law(policy: VictimPolicy, choices: u32, full: ClosedBlocks) -> Ve
 }
 
 /// All blocks with the mean count of valid pages.
-fn start_law(full: ClosedBlocks) -> Vec<f64> {
+fn start_law(full: Blocks) -> Vec<f64> {
     let n = full.pages as usize;
     let mean = (f64::from(full.mapped) / f64::from(full.count)).min(n as f64);
     let mut weights = vec![0.0; n + 1];
@@ -229,8 +239,8 @@ fn invalidate(weights: &mut [f64], rate: f64, n: usize) {
 /// (0 youngest … 1 oldest) is valid with probability `exp(-x (P/U)(1 - v))`, where `v`, the
 /// probability at `x = 1`, solves the equation itself (Desnoyers, SYSTOR 2012, LRU cleaning; P pages
 /// in blocks, U valid pages); pages die independently.
-fn fifo_counts(full: ClosedBlocks, random: &mut Stream) -> Vec<u32> {
-    let ClosedBlocks { count: closed, pages, .. } = full;
+fn fifo_counts(full: Blocks, random: &mut Stream) -> Vec<u32> {
+    let Blocks { count: closed, pages, .. } = full;
     let (ratio, victim) = (full.ratio(), fifo_victim(full));
     let count = |i: u32| {
         let age = (f64::from(closed - i) - 0.5) / f64::from(closed);
@@ -241,7 +251,7 @@ fn fifo_counts(full: ClosedBlocks, random: &mut Stream) -> Vec<u32> {
 }
 
 /// The valid share of a victim under FIFO cleaning: see [`fifo_counts`].
-fn fifo_victim(full: ClosedBlocks) -> f64 {
+fn fifo_victim(full: Blocks) -> f64 {
     let ratio = full.ratio();
     let mut victim = 0.5;
     for _ in 0..10_000 {
@@ -295,7 +305,7 @@ mod tests {
     fn victim_share(policy: VictimPolicy, choices: u32) -> f64 {
         let (pages, closed) = (64, 2000);
         let mapped = (0.8 * f64::from(pages * closed)) as u32;
-        let mut weights = valid_count_law(policy, choices, ClosedBlocks { count: closed, pages, mapped });
+        let mut weights = valid_count_law(policy, choices, Blocks { count: closed, pages, mapped });
         take_victim(&mut weights, policy, choices, f64::from(closed)) / f64::from(pages)
     }
 

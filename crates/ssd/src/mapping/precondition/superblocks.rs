@@ -1,6 +1,6 @@
 //! Preparing a drive that maps by superblock.
 
-use super::law::Law;
+use super::law::{Blocks, Law};
 use super::{Precondition, PreparedState};
 use crate::flash::{LogicalPage, PlaneId, SuperblockId};
 use crate::mapping::Mapping;
@@ -75,7 +75,7 @@ impl Mapping {
         let blocks = self.free_superblocks().saturating_sub(self.config.gc.low - 1).max(1);
         let quanta = |pages: u64| to_u32((pages * u64::from(QUANTA)).div_ceil(u64::from(pages_each)));
         let in_quanta = quanta(u64::from(mapped));
-        let law = Law::new(&self.config.gc, QUANTA, blocks, in_quanta);
+        let law = Law::new(&self.config.gc, Blocks { count: blocks, pages: QUANTA, mapped: in_quanta });
         let layout = law.layout(in_quanta, None, random);
         let pages = |quanta: u32| to_u32(u64::from(quanta) * u64::from(pages_each) / u64::from(QUANTA));
         let units_each = self.superblocks().units_each();

@@ -10,7 +10,7 @@ use crate::flash::{BlockId, LogicalPage, PhysicalPage, PlaneId};
 use crate::mapping::Mapping;
 use crate::mapping::ftl::Location;
 use crate::sets::SetId;
-use law::{Law, Layout};
+use law::{Blocks, Law, Layout};
 use placement::logical_pages_by_plane;
 use tailcut_base::Time;
 use tailcut_base::cast::to_u32;
@@ -133,7 +133,10 @@ impl Mapping {
         for (&plane, logical) in planes.iter().zip(&by_plane) {
             let blocks = self.ftl.free_blocks(plane).saturating_sub(self.free_blocks_at_rest(plane)).max(1);
             if !laws.iter().any(|law| law.is_of(blocks)) {
-                laws.push(Law::new(&self.config.gc, self.geometry.pages, blocks, mean));
+                laws.push(Law::new(
+                    &self.config.gc,
+                    Blocks { count: blocks, pages: self.geometry.pages, mapped: mean },
+                ));
             }
             let law = laws.iter().find(|law| law.is_of(blocks)).expect("it was just computed");
             let layout = law.layout(to_u32(logical.len()), in_step, random);

@@ -1,0 +1,148 @@
+//! What holds of an array.
+
+use super::{Array, Kind};
+use crate::Block;
+
+impl<B: Block> Array<B> {
+    /// What holds between any two events: lists, counts and maps agree, and no resource is held by two
+    /// owners or by none. Walks everything in memory, including the map of a log.
+    ///
+    /// # Errors
+    /// The first invariant that is broken.
+    pub fn check(&self) -> Result<(), String> {
+        self.core.check()?;
+        match &self.layout {
+            Kind::Raid(raid) => raid.check(),
+            Kind::Log(log) => log.check(),
+            Kind::Epochs(epochs) => epochs.check(),
+        }
+    }
+
+    /// What holds, beyond [`Array::check`], while no request of the host is unanswered, no drive has a request
+    /// or a control call, and no timer is set: nothing waits, and everything that was allocated for work is
+    /// released.
+    ///
+    /// # Errors
+    /// The first invariant that is broken.
+    pub fn check_at_rest(&self) -> Result<(), String> {
+        self.check()?;
+        self.core.check_at_rest()?;
+        match &self.layout {
+            Kind::Raid(raid) => raid.check_at_rest(),
+            Kind::Log(log) => log.check_at_rest(),
+            Kind::Epochs(epochs) => epochs.check_at_rest(),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::Fingerprint;
+    use crate::array::{ArrayConfig, LayoutKind};
+    use crate::disk::{Disk, Mirror, Request, Response};
+    use tailcut_base::config::Choice;
+    use tailcut_base::control::ControlReply;
+    use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
+
+    /// An array over drives that answer in turn, with everything that has been asked of it.
+    pub(in crate::array) struct Served {
+        pub array: Array<Fingerprint>,
+        now: Time,
+    }
+
+    impl Served {
+        pub fn new(layout: LayoutKind) -> Served {
+            let config = ArrayConfig { layout, drives: 4, ..ArrayConfig::default() };
+            let disk = Disk { blocks: 40_000, depth: 4, most_blocks: 64, volatile_cache: true, copies: 1 };
+            Served { array: Array::fresh(&config, &vec![disk; 4]), now: Time::ZERO }
+        }
+
+        /// One that has written, and rests.
+        pub fn rested(layout: LayoutKind) -> Served {
+            let mut served = Served::new(layout);
+            for block in 0..200 {
+                served.submit(Op::Write, block * 7 % 150);
+                served.array.check().expect("its invariants hold while it works");
+            }
+            served.rest();
+            served
+        }
+
+        pub fn submit(&mut self, op: Op, block: u64) {
+            let data = if op == Op::Write { vec![Fingerprint(7)] } else { Vec::new() };
+            let (class, mirror) = (Class::DEFAULT, Mirror::Any);
+            let request =
+                Request { id: 0, op, fua: false, class, fail_fast: false, mirror, block, blocks: 1, data };
+            self.now += Nanos::micros(1);
+            while self.array.submit(self.now, request.clone()).is_err() {
+                assert!(self.step(), "a request is taken at last");
+            }
+        }
+
+        /// Answers the next request to a drive, or lets a timer expire; false if there is none.
+        fn step(&mut self) -> bool {
+            for (drive, call) in std::mem::take(self.array.controls()) {
+                self.array.control_answered(self.now, drive, call, ControlReply::Unsupported);
+            }
+            self.array.answers().clear();
+            if self.array.sent().is_empty() {
+                let next = self.array.next_event();
+                self.now = if next == Time::NEVER { return false } else { self.now.max(next) };
+                self.array.advance(self.now);
+                return true;
+            }
+            let (drive, request) = self.array.sent().remove(0);
+            let Request { id, op, blocks, mut data, .. } = request;
+            if op == Op::Read {
+                data.resize(blocks as usize, Fingerprint(7));
+            }
+            self.now += Nanos::micros(10);
+            let spans = Spans::new();
+            let response = Response { id, status: Status::Success, data, busy_for: Nanos::ZERO, spans };
+            self.array.answered(self.now, drive, response);
+            true
+        }
+
+        pub fn rest(&mut self) {
+            while self.step() {}
+        }
+
+        /// Asserts that a checker names a fault that is planted.
+        pub fn finds(&mut self, fault: impl FnOnce(&mut Array<Fingerprint>), expected: &str) {
+            self.array.check_at_rest().expect("all invariants hold at rest");
+            fault(&mut self.array);
+            let found = self.array.check_at_rest().expect_err("the fault is found");
+            assert!(found.contains(expected), "{found}");
+        }
+    }
+
+    #[test]
+    fn an_array_that_works_is_not_at_rest_and_breaks_nothing_else() {
+        for layout in LayoutKind::all().iter().copied() {
+            let mut served = Served::new(layout);
+            served.submit(Op::Write, 3);
+            served.array.check().expect("its invariants hold while it works");
+            served.array.check_at_rest().expect_err("it has a request");
+            served.rest();
+            served.array.check_at_rest().unwrap_or_else(|error| panic!("{layout}: {error}"));
+        }
+    }
+
+    #[test]
+    fn a_request_that_is_never_answered_is_found() {
+        let mut served = Served::rested(LayoutKind::Raid5);
+        let lost = Request {
+            id: 0,
+            op: Op::Read,
+            fua: false,
+            class: Class::DEFAULT,
+            fail_fast: false,
+            mirror: Mirror::Any,
+            block: 0,
+            blocks: 1,
+            data: Vec::new(),
+        };
+        served.finds(|array| _ = array.core.requests.open(Time::ZERO, lost), "requests of the host");
+    }
+}
