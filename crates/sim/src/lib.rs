@@ -15,7 +15,6 @@ pub mod storage;
 pub mod study;
 pub mod timeline;
 mod timer_heap;
-pub mod torture;
 pub mod trace;
 pub mod workload;
 pub mod world;
