@@ -11,7 +11,7 @@ use tailcut::study::html;
 use tailcut::study::pool::ThreadPool;
 use tailcut::study::real_drives::{self, RealDriveOptions};
 use tailcut::study::{Entry, chosen, options};
-use tailcut_sim::study::{self as measured, Table};
+use tailcut_study::Table;
 
 /// A finished study.
 #[pyclass(frozen, module = "tailcut._tailcut")]
@@ -43,7 +43,7 @@ pub fn study(
             let mut note = |done, all| watch.note(done, Some(all));
             let pool = ThreadPool::new(jobs, true, &watch.interrupt);
             let done = pool.measure_telling(study, &options, &mut |_| false, &mut note)?;
-            Ok(measured::table(study, &options, &done))
+            Ok(tailcut_study::table(study, &options, &done))
         }
         Entry::Drive(test) => {
             let watcher = Watcher::new(watch.interrupt.clone(), true);

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
-use tailcut_sim::study::{Measured, NotMeasured, Options, Run, Study, measure};
+use tailcut_sim::measured::{Measured, NotMeasured, Run, measure};
+use tailcut_study::{Options, Study};
 
 /// As many threads as there are jobs. What they find does not depend on how many they are.
 pub struct ThreadPool<'i> {

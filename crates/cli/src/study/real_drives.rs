@@ -12,9 +12,9 @@ use tailcut_base::quantity::parse_time;
 use tailcut_sim::drives::catalogue::{DRIVES, RealDrive, preset_of};
 use tailcut_sim::drives::rows::{self, RowErrors};
 use tailcut_sim::drives::{MeasuredRow, Measurement, Point, TestError, TestRun};
-use tailcut_sim::study::real_drives::{self, ID};
-use tailcut_sim::study::{Options, Table};
 use tailcut_ssd::Preset;
+use tailcut_study::real_drives::{self, ID};
+use tailcut_study::{Options, Table};
 
 /// Options of `tailcut study run` that only the study real-drives takes.
 #[derive(Clone, Debug, Default, Args)]

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
-use tailcut_sim::study::{self, Run};
+use tailcut_sim::measured::{self, Run};
 
 /// How far a sweep is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,7 +130,7 @@ fn collect(
 /// Runs one point; `None` when the user asked to stop.
 pub(super) fn run(point: &Point, is_over: &dyn Fn() -> bool) -> Option<RunResult> {
     let run = Run { label: point.digest.clone(), scenario: point.scenario.clone() };
-    RunResult::of(study::measure(&run, is_over))
+    RunResult::of(measured::measure(&run, is_over))
 }
 
 /// How often the progress is looked at.

@@ -280,7 +280,7 @@ fn part(slots: u64, ppm: u32) -> u64 {
 }
 
 /// 100 % in parts per million.
-pub(crate) const WHOLE: u32 = 1_000_000;
+pub const WHOLE: u32 = 1_000_000;
 
 /// How many uniform draws fio averages for its bell.
 const BELL_DRAWS: u64 = 12;

@@ -5,6 +5,5 @@ mod hybrid;
 mod liveness;
 mod machine;
 mod reports;
-mod studies;
 mod timelines;
 mod timeouts;

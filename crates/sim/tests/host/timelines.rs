@@ -7,8 +7,8 @@ use tailcut_base::{Cause, Command, CommandId, Completion, Device, Nanos, Op, Sub
 use tailcut_sim::Scenario;
 use tailcut_sim::cpu::Spent;
 use tailcut_sim::cpu::costs::*;
+use tailcut_sim::measured::{Measured, Run, measure};
 use tailcut_sim::path::{ControllerKind, HostConfig, SimulatedHost};
-use tailcut_sim::study::{Measured, Run, measure};
 use tailcut_sim::workload::SyntheticConfig;
 use tailcut_sim::workload::address_config::Distribution;
 use tailcut_sim::world::{Checker, Limits};

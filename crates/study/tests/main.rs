@@ -1,0 +1,3 @@
+//! The studies of papers' tables and figures, run in their quick forms.
+
+mod studies;
