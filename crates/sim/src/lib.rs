@@ -3,7 +3,6 @@
 pub mod array;
 pub mod characterization;
 pub mod cpu;
-pub mod drives;
 pub mod ending;
 pub mod kv;
 pub mod measured;

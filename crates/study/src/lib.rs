@@ -1,4 +1,4 @@
-//! Studies: tables and figures of papers, measured again.
+//! Studies: tables and figures of papers, and published tests of real drives ([`drives`]), measured again.
 //!
 //! A [`Study`] defines which scenarios must run and how the rows of its table follow from the measurements.
 //! It is data and pure functions: any runner ([`measure`](tailcut_sim::measured::measure)
@@ -14,6 +14,7 @@ mod beyond_prediction;
 mod beyond_read_importance;
 mod beyond_window;
 pub mod claims;
+pub mod drives;
 mod epoch_writes;
 pub mod evaluation;
 mod interval;

@@ -1,12 +1,12 @@
 //! Drives that can be bought under the tests that were published of them, point by point.
 //!
-//! No [`Study`](super::Study): its runs are tests of [`drives`](tailcut_sim::drives) and no scenarios, and its points may come from
+//! No [`Study`](super::Study): its runs are tests of [`drives`](crate::drives) and no scenarios, and its points may come from
 //! a file.
 
 use super::Row;
+use crate::drives::catalogue::{DRIVES, RealDrive};
+use crate::drives::{Load, MeasuredRow, Measurement, PERCENTILES, Point, Quantity, comparison};
 use std::collections::BTreeMap;
-use tailcut_sim::drives::catalogue::{DRIVES, RealDrive};
-use tailcut_sim::drives::{Load, MeasuredRow, Measurement, PERCENTILES, Point, Quantity, comparison};
 
 /// The name of the study on the command line.
 pub const ID: &str = "real-drives";
@@ -137,7 +137,7 @@ pub const FIGURES: usize = 2 * PERCENTILES.len() + 3;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tailcut_sim::drives::{Latencies, RandomWrites, RequestRate};
+    use crate::drives::{Latencies, RandomWrites, RequestRate};
 
     fn point(drive: &str, offered: u64) -> Point {
         Point {

@@ -1,7 +1,7 @@
 //! Prints what a simulated drive does under SSD-iq's random writes, beside what was measured on a real one.
 //!
 //! ```text
-//! cargo run --release -p tailcut-sim --example real_drive -- DRIVE.toml OFFERED SECONDS \
+//! cargo run --release -p tailcut-study --example real_drive -- DRIVE.toml OFFERED SECONDS \
 //!     [--warm-up SECONDS] [--seed N] [--client MICROSECONDS] [--measured random-writes.csv --drive s0]
 //! ```
 //!
@@ -11,8 +11,8 @@ use std::error::Error;
 use std::time::Instant;
 use tailcut_base::Nanos;
 use tailcut_sim::Scenario;
-use tailcut_sim::drives::keys::{self, KeyValue};
-use tailcut_sim::drives::{
+use tailcut_study::drives::keys::{self, KeyValue};
+use tailcut_study::drives::{
     Load, MeasuredRow, Measurement, PERCENTILES, RandomWrites, RequestRate, TestRun, rows,
 };
 

@@ -1,7 +1,7 @@
 //! A mix of random reads and writes at a given depth.
 
 use super::{Measurement, TestError, TestRun};
-use crate::workload::{Recipe, Source, Synthetic};
+use tailcut_sim::workload::{Recipe, Source, Synthetic};
 use tailcut_ssd::config::SsdConfig;
 
 /// The client of Doekemeijer et al., CLUSTER 2023: fio with random requests of 4 KiB over the whole drive, a fixed number of

@@ -1,16 +1,16 @@
 //! A test of one simulated drive: threads, their window, and what is measured of them.
 
 use super::Latencies;
-use crate::ending::{RunFailed, run_to_end};
-use crate::scenario::{InputError, Scenario};
-use crate::workload::Source;
-use crate::world::{Finished, Limits, Progress, RequestObserver, World};
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 use tailcut_base::config::Choice;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::random::Stream;
 use tailcut_base::{Cause, Device, Nanos, Op, SECTOR_BYTES, Spans, Status, Time};
+use tailcut_sim::ending::{RunFailed, run_to_end};
+use tailcut_sim::scenario::{InputError, Scenario};
+use tailcut_sim::workload::Source;
+use tailcut_sim::world::{Finished, Limits, Progress, RequestObserver, World};
 use tailcut_ssd::Precondition;
 use tailcut_ssd::config::SsdConfig;
 use tailcut_ssd::precondition::PreparedState;

@@ -347,7 +347,8 @@ mod tests {
 
     #[test]
     fn every_parameter_is_a_key_and_its_bounds_are_in_order() {
-        let mut scenario = crate::Scenario { device: Preset::Pm9a3.config(), ..crate::Scenario::default() };
+        let mut scenario =
+            tailcut_sim::Scenario { device: Preset::Pm9a3.config(), ..tailcut_sim::Scenario::default() };
         for parameter in PARAMETERS {
             assert!(keys::get(&mut scenario, parameter.key).is_ok(), "{}", parameter.key);
             assert!(parameter.low < parameter.high, "{}", parameter.key);

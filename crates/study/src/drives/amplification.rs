@@ -1,9 +1,9 @@
 //! Write amplification in steady state, by pattern and fill.
 
 use super::{Measurement, TestError, TestRun};
-use crate::workload::address::Place;
-use crate::workload::{Pace, Pattern, Recipe, Request, Source, Synthetic};
 use tailcut_base::{Nanos, choice};
+use tailcut_sim::workload::address::Place;
+use tailcut_sim::workload::{Pace, Pattern, Recipe, Request, Source, Synthetic};
 use tailcut_ssd::config::SsdConfig;
 
 choice! {
