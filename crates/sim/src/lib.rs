@@ -1,7 +1,6 @@
 //! Virtual time: a world in which workloads meet devices, deterministic to the byte.
 
 pub mod array;
-pub mod characterization;
 pub mod cpu;
 pub mod ending;
 pub mod kv;
@@ -14,8 +13,6 @@ pub mod sizing;
 pub mod storage;
 pub mod timeline;
 mod timer_heap;
-pub mod trace;
-pub mod workload;
 pub mod world;
 
 pub use report::Report;

@@ -7,11 +7,11 @@ use tailcut_base::config::Choice;
 use tailcut_base::{Nanos, Op, Time};
 use tailcut_sim::Scenario;
 use tailcut_sim::scenario::ReplayTiming;
-use tailcut_sim::trace::{self, Replay, ReplayOptions};
-use tailcut_sim::workload::Source;
-use tailcut_sim::workload::config::PaceKind;
-use tailcut_sim::workload::datacenter::{DatacenterConfig, Workload};
 use tailcut_sim::world::Limits;
+use tailcut_workload::Source;
+use tailcut_workload::config::PaceKind;
+use tailcut_workload::datacenter::{DatacenterConfig, Workload};
+use tailcut_workload::trace::{self, Replay, ReplayOptions};
 
 /// Where the requests come from.
 #[derive(Clone, Debug, PartialEq)]

@@ -12,8 +12,8 @@ use super::{Options, Row, Study};
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_sim::Scenario;
 use tailcut_sim::measured::{Measured, Run, find};
-use tailcut_sim::workload::config::PaceKind;
-use tailcut_sim::workload::{BesideConfig, SyntheticConfig};
+use tailcut_workload::config::PaceKind;
+use tailcut_workload::{BesideConfig, SyntheticConfig};
 
 /// Gets alone, and beside sets.
 pub struct GetsBesideSets;

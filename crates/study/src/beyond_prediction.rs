@@ -11,9 +11,9 @@ use tailcut_sim::Scenario;
 use tailcut_sim::cpu::Spent;
 use tailcut_sim::measured::{Measured, Run, find};
 use tailcut_sim::path::Background;
-use tailcut_sim::workload::address_config::Distribution;
-use tailcut_sim::workload::config::{ArrivalKind, PaceKind};
 use tailcut_ssd::{CacheConfig, Preset, Service};
+use tailcut_workload::address_config::Distribution;
+use tailcut_workload::config::{ArrivalKind, PaceKind};
 
 /// Predictors of hits and of room, against waiting without them.
 pub struct Predictors;

@@ -6,12 +6,12 @@ use super::{Options, Row, Study};
 use tailcut_base::Nanos;
 use tailcut_sim::Scenario;
 use tailcut_sim::measured::{Measured, Run, find};
-use tailcut_sim::workload::SyntheticConfig;
-use tailcut_sim::workload::config::{ArrivalKind, PaceKind};
 use tailcut_sim::world::Limits;
 use tailcut_ssd::config::Classes;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Precondition, SsdConfig};
+use tailcut_workload::SyntheticConfig;
+use tailcut_workload::config::{ArrivalKind, PaceKind};
 
 /// Inference, budget and avoidance against classes that the host sets.
 pub struct ReadImportance;

@@ -7,7 +7,7 @@ use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::{Nanos, Op};
 use tailcut_sim::Scenario;
 use tailcut_sim::measured::{Measured, Run, find};
-use tailcut_sim::workload::{BesideConfig, SyntheticConfig};
+use tailcut_workload::{BesideConfig, SyntheticConfig};
 
 /// Latency of writes by offered load.
 pub struct WriteLoad;

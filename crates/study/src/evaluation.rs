@@ -17,15 +17,15 @@ use tailcut_base::config::Choice;
 use tailcut_sim::Scenario;
 use tailcut_sim::measured::{Measured, Run, find};
 use tailcut_sim::scenario::ReplayTiming;
-use tailcut_sim::trace::{self, Replay, ReplayOptions};
-use tailcut_sim::workload::address::WHOLE;
-use tailcut_sim::workload::config::PaceKind;
-use tailcut_sim::workload::datacenter::{DatacenterConfig, Workload};
 use tailcut_sim::world::Limits;
 use tailcut_ssd::config::CommitPolicy::{self, Pas, Sprinkler, Vas};
 use tailcut_ssd::config::Protocol;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Figures, Precondition, SsdConfig};
+use tailcut_workload::address::WHOLE;
+use tailcut_workload::config::PaceKind;
+use tailcut_workload::datacenter::{DatacenterConfig, Workload};
+use tailcut_workload::trace::{self, Replay, ReplayOptions};
 
 /// Where the requests come from.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,13 +6,13 @@ use tailcut_base::config::Choice;
 use tailcut_base::quantity::exact_bytes;
 use tailcut_sim::Scenario;
 use tailcut_sim::measured::Run;
-use tailcut_sim::workload::SyntheticConfig;
-use tailcut_sim::workload::address::WHOLE;
-use tailcut_sim::workload::config::PaceKind;
 use tailcut_sim::world::Limits;
 use tailcut_ssd::config::CommitPolicy;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Precondition, Preset, SsdConfig};
+use tailcut_workload::SyntheticConfig;
+use tailcut_workload::address::WHOLE;
+use tailcut_workload::config::PaceKind;
 
 /// The numbers of chips of the evaluation (section 5.1).
 pub const CHIPS: [u32; 3] = [64, 256, 1024];

@@ -6,13 +6,13 @@ use tailcut_base::{Class, Nanos, Op};
 use tailcut_sim::Scenario;
 use tailcut_sim::measured::{Measured, Run};
 use tailcut_sim::report::{KindReport, class_kind};
-use tailcut_sim::workload::SyntheticConfig;
-use tailcut_sim::workload::config::PaceKind;
-use tailcut_sim::workload::lsm::LsmConfig;
 use tailcut_sim::world::Limits;
 use tailcut_ssd::config::{Classes, Handling};
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Precondition, Preset, SsdConfig};
+use tailcut_workload::SyntheticConfig;
+use tailcut_workload::config::PaceKind;
+use tailcut_workload::lsm::LsmConfig;
 
 /// A combination of table 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

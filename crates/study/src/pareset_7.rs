@@ -8,7 +8,7 @@ use super::{NO_CAUSE, Options, Row, Study};
 use tailcut_sim::measured::{Measured, Run, find};
 
 use tailcut_base::quantity::show_count;
-use tailcut_sim::workload::config::{ArrivalKind, PaceKind};
+use tailcut_workload::config::{ArrivalKind, PaceKind};
 
 /// Tail, mean and wear of five combinations.
 pub struct Combinations;

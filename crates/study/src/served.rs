@@ -13,8 +13,8 @@ use tailcut_sim::Scenario;
 use tailcut_sim::kv::KvConfig;
 use tailcut_sim::measured::Measured;
 use tailcut_sim::storage::KvFigures;
-use tailcut_sim::workload::address_config::Distribution;
-use tailcut_sim::workload::{AddressConfig, SyntheticConfig};
+use tailcut_workload::address_config::Distribution;
+use tailcut_workload::{AddressConfig, SyntheticConfig};
 
 /// A share of gets, of all commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

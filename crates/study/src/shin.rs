@@ -9,11 +9,11 @@ use tailcut_host::array::epoch::EpochMode;
 use tailcut_host::array::{ArrayConfig, LayoutKind};
 use tailcut_sim::Scenario;
 use tailcut_sim::measured::Run;
-use tailcut_sim::workload::config::PaceKind;
-use tailcut_sim::workload::{BesideConfig, SyntheticConfig};
 use tailcut_sim::world::Limits;
 use tailcut_ssd::Precondition;
 use tailcut_ssd::precondition::PreparedState;
+use tailcut_workload::config::PaceKind;
+use tailcut_workload::{BesideConfig, SyntheticConfig};
 
 /// How the array treats reads and writes (section 5.4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

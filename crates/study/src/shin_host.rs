@@ -8,11 +8,11 @@ use tailcut_base::Nanos;
 use tailcut_sim::Scenario;
 use tailcut_sim::measured::Run;
 use tailcut_sim::path::{Background, ControllerKind, HostConfig};
-use tailcut_sim::workload::SyntheticConfig;
 use tailcut_sim::world::Limits;
 use tailcut_ssd::config::SsdConfig;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Precondition, Preset};
+use tailcut_workload::SyntheticConfig;
 
 /// Six SATA drives on one AHCI controller (section 3.4).
 pub const DRIVES: u32 = 6;

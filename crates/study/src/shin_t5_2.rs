@@ -10,7 +10,7 @@ use super::{NO_CAUSE, Options, Row, Study};
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_sim::Scenario;
 use tailcut_sim::measured::{Measured, Run, find};
-use tailcut_sim::workload::address_config::Distribution;
+use tailcut_workload::address_config::Distribution;
 
 /// Gets and sets in the three modes.
 pub struct StoredItems;

@@ -7,8 +7,8 @@ use super::evaluation::{
 use super::many_chip::{CHIPS, Scheduler, schedulers};
 use super::{Basis, NO_CAUSE, Options, Row, Study};
 use tailcut_sim::measured::{Measured, Run};
-use tailcut_sim::workload::datacenter::Workload;
 use tailcut_ssd::config::CommitPolicy::{self, Faro, Pas, Rios, Sprinkler, Vas};
+use tailcut_workload::datacenter::Workload;
 
 /// The five schedulers under the workloads of table 1.
 pub struct Performance;

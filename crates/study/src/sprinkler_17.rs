@@ -5,13 +5,13 @@ use super::{Options, Row, Study};
 use tailcut_base::quantity::exact_bytes;
 use tailcut_sim::Scenario;
 use tailcut_sim::measured::{Measured, Run, find};
-use tailcut_sim::workload::SyntheticConfig;
-use tailcut_sim::workload::address::WHOLE;
-use tailcut_sim::workload::config::PaceKind;
 use tailcut_sim::world::Limits;
 use tailcut_ssd::Precondition;
 use tailcut_ssd::config::CommitPolicy::{self, Pas, Sprinkler, Vas};
 use tailcut_ssd::precondition::PreparedState;
+use tailcut_workload::SyntheticConfig;
+use tailcut_workload::address::WHOLE;
+use tailcut_workload::config::PaceKind;
 
 /// Pristine drives, and drives that are 95 % full and fragmented.
 pub struct Migration;

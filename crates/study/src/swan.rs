@@ -9,11 +9,11 @@ use tailcut_base::Nanos;
 use tailcut_host::array::{ArrayConfig, LayoutKind};
 use tailcut_sim::Scenario;
 use tailcut_sim::measured::{Measured, Run};
-use tailcut_sim::workload::config::PaceKind;
-use tailcut_sim::workload::{LsmConfig, SyntheticConfig};
 use tailcut_sim::world::Limits;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Precondition, Preset, SsdConfig};
+use tailcut_workload::config::PaceKind;
+use tailcut_workload::{LsmConfig, SyntheticConfig};
 
 /// Share of the drives' space that holds data, in parts per million (section 5: roughly 60 %).
 const AGED: u64 = 600_000;

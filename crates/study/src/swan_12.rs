@@ -44,7 +44,7 @@ impl Study for Inside {
                 let workload = &mut scenario.workload;
                 workload.read = 500_000;
                 workload.read_size = "8KiB".into();
-                workload.pace = tailcut_sim::workload::config::PaceKind::Open;
+                workload.pace = tailcut_workload::config::PaceKind::Open;
                 (workload.rate, workload.depth) = (RATE, 4096);
                 run(shape.id(), scenario)
             })

@@ -10,8 +10,8 @@ use tailcut_base::config::Choice;
 use tailcut_host::array::LayoutKind;
 use tailcut_sim::measured::{Measured, Run, find};
 use tailcut_sim::report::OperationReport;
-use tailcut_sim::workload::LsmConfig;
-use tailcut_sim::workload::lsm::Mix;
+use tailcut_workload::LsmConfig;
+use tailcut_workload::lsm::Mix;
 
 /// Throughput and latencies of YCSB.
 pub struct Ycsb;

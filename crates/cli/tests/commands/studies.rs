@@ -28,7 +28,7 @@ impl Tiny {
         let mut scenario = Scenario { seed: options.seed, device: Preset::G.config(), ..Scenario::default() };
         scenario.device.geometry.blocks = 32;
         scenario.run = Limits { requests: self.requests, ..Limits::NONE };
-        scenario.workload.pace = tailcut_sim::workload::config::PaceKind::Closed;
+        scenario.workload.pace = tailcut_workload::config::PaceKind::Closed;
         scenario.workload.depth = depth;
         Run { label, scenario }
     }

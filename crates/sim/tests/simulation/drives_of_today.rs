@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 use tailcut_base::Nanos;
 use tailcut_sim::Scenario;
-use tailcut_sim::workload::address_config::Distribution;
-use tailcut_sim::workload::config::PaceKind;
 use tailcut_ssd::Preset;
 use tailcut_ssd::precondition::PreparedState;
+use tailcut_workload::address_config::Distribution;
+use tailcut_workload::config::PaceKind;
 
 /// The world checks every read; the drive its maps.
 #[test]

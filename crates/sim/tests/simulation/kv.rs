@@ -10,13 +10,13 @@ use tailcut_sim::cpu::{Spent, costs as cores};
 use tailcut_sim::ending::run_to_end;
 use tailcut_sim::kv::{Backing, ByteDisk, Kept, KvConfig, Loaded, Path, SimulatedServer, costs, load};
 use tailcut_sim::report::Report;
-use tailcut_sim::workload::address_config::Distribution;
-use tailcut_sim::workload::config::PaceKind;
-use tailcut_sim::workload::{AddressConfig, SyntheticConfig};
 use tailcut_sim::world::{Checker, Limits, RunError, World};
 use tailcut_sim::{Scenario, Storage};
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Precondition, Preset};
+use tailcut_workload::address_config::Distribution;
+use tailcut_workload::config::PaceKind;
+use tailcut_workload::{AddressConfig, SyntheticConfig};
 
 /// Half gets, half sets, in a small store on small drives.
 fn scenario(layout: Option<LayoutKind>) -> Scenario {

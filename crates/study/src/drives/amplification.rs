@@ -2,9 +2,9 @@
 
 use super::{Measurement, TestError, TestRun};
 use tailcut_base::{Nanos, choice};
-use tailcut_sim::workload::address::Place;
-use tailcut_sim::workload::{Pace, Pattern, Recipe, Request, Source, Synthetic};
 use tailcut_ssd::config::SsdConfig;
+use tailcut_workload::address::Place;
+use tailcut_workload::{Pace, Pattern, Recipe, Request, Source, Synthetic};
 
 choice! {
     /// Where writes of 4 KiB go, for write amplification.

@@ -1,8 +1,8 @@
 //! A mix of random reads and writes at a given depth.
 
 use super::{Measurement, TestError, TestRun};
-use tailcut_sim::workload::{Recipe, Source, Synthetic};
 use tailcut_ssd::config::SsdConfig;
+use tailcut_workload::{Recipe, Source, Synthetic};
 
 /// The client of Doekemeijer et al., CLUSTER 2023: fio with random requests of 4 KiB over the whole drive, a fixed number of
 /// them in flight.

@@ -1,8 +1,8 @@
 //! Random writes at a given rate, as SSD-iq measures drives.
 
 use super::{Measurement, TestError, TestRun};
-use tailcut_sim::workload::{ArrivalPlan, Recipe, Source, Synthetic};
 use tailcut_ssd::config::SsdConfig;
+use tailcut_workload::{ArrivalPlan, Recipe, Source, Synthetic};
 
 /// Requests per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -116,7 +116,7 @@ mod tests {
         let counts: Vec<[u32; 2]> = threads
             .iter_mut()
             .map(|thread| {
-                assert_eq!(thread.pace(), tailcut_sim::workload::Pace::Open { depth: 64 });
+                assert_eq!(thread.pace(), tailcut_workload::Pace::Open { depth: 64 });
                 let mut counts = [0; 2];
                 while let Some(request) = thread.next().filter(|request| request.due.0 < 4_000_000_000) {
                     assert_eq!((request.sectors, request.sector % 8), (8, 0));

@@ -9,11 +9,11 @@ use tailcut_base::random::Stream;
 use tailcut_base::{Cause, Device, Nanos, Op, SECTOR_BYTES, Spans, Status, Time};
 use tailcut_sim::ending::{RunFailed, run_to_end};
 use tailcut_sim::scenario::{InputError, Scenario};
-use tailcut_sim::workload::Source;
 use tailcut_sim::world::{Finished, Limits, Progress, RequestObserver, World};
 use tailcut_ssd::Precondition;
 use tailcut_ssd::config::SsdConfig;
 use tailcut_ssd::precondition::PreparedState;
+use tailcut_workload::Source;
 
 /// How long a test runs, and what its client costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use crate::array_loads::{Load, loads};
 use tailcut_base::Nanos;
 use tailcut_sim::Scenario;
 use tailcut_sim::measured::Measured;
-use tailcut_sim::workload::config::{ArrivalKind, PaceKind};
-use tailcut_sim::workload::{BesideConfig, LsmConfig, SyntheticConfig};
 use tailcut_sim::world::Limits;
+use tailcut_workload::config::{ArrivalKind, PaceKind};
+use tailcut_workload::{BesideConfig, LsmConfig, SyntheticConfig};
 
 /// A workload.
 #[derive(Clone, Debug, PartialEq)]
