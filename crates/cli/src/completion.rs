@@ -7,9 +7,9 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, Command};
 use tailcut_base::config::Choice;
 use tailcut_host::pts::Test;
-use tailcut_sim::torture::seeds;
-use tailcut_sim::trace::Format;
 use tailcut_ssd::Preset;
+use tailcut_torture::seeds;
+use tailcut_workload::trace::Format;
 
 /// The definition with these names as possible values, for a generator of completions. It is no definition to
 /// parse arguments with: its values are not converted, and its messages would list all of the names.

@@ -53,7 +53,7 @@ pub fn per_second(rate: f64) -> String {
     }
 }
 
-/// A figure in the units of [`Row::unit`](tailcut_sim::study::Row::unit), for people.
+/// A figure in the units of [`Row::unit`](tailcut_study::Row::unit), for people.
 pub fn figure(value: f64, unit: &str) -> String {
     match unit {
         "B" => show_bytes(value),

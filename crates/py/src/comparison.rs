@@ -13,8 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tailcut::compare::csv::{Runs, Value};
 use tailcut::compare::{self, Factor, Level, Request, Share, command, grid};
 use tailcut::failure::Failure;
+use tailcut::pool::ThreadPool;
 use tailcut::scenario::Source;
-use tailcut::sweep::{Job, Quantity, Records, ThreadPool, pool};
+use tailcut::sweep::{Job, Quantity, Records, run_all, runner};
 
 /// A level: its name and its settings.
 type Named = (String, Vec<String>);
@@ -106,7 +107,7 @@ impl Plan {
 
     /// The open runs: digest and resolved scenario of each, without duplicates.
     fn open(&self) -> Vec<(String, String)> {
-        let open = pool::open(&self.plan.runs(), &self.records());
+        let open = runner::open(&self.plan.runs(), &self.records());
         open.into_iter().map(Job::of).map(|job| (job.digest, job.scenario)).collect()
     }
 
@@ -120,11 +121,8 @@ impl Plan {
         away(py, tell.as_ref(), |watch| {
             let is_over = || watch.interrupt.asked();
             let mut tell = |progress: tailcut::sweep::Progress| watch.note(progress.done, Some(progress.all));
-            ThreadPool::new(self.request.jobs, &is_over).run(
-                &self.plan.runs(),
-                &mut self.records(),
-                &mut tell,
-            )
+            let pool = ThreadPool::new(self.request.jobs, &is_over);
+            run_all(&self.plan.runs(), &pool, &mut self.records(), &mut tell)
         })?
         .map_err(raised)
     }

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use tailcut::run::trace_failure;
 use tailcut_base::config::Choice;
 use tailcut_base::{Op, SECTOR_BYTES};
-use tailcut_sim::trace::Records;
+use tailcut_workload::trace::Records;
 
 /// Writes the requests of an Arrow stream exporter to a file as a trace, in the order of `due_ns`.
 #[pyfunction]

@@ -10,7 +10,7 @@ use tailcut::run::column;
 use tailcut_base::config::Choice;
 use tailcut_base::{Cause, Op};
 use tailcut_sim::request_log::{self, STATUSES};
-use tailcut_sim::trace::Records;
+use tailcut_workload::trace::Records;
 
 /// The table of requests, with the columns of `slowest.csv`. Numbers are signed, so that their differences
 /// are correct.

@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use tailcut::pts::Watcher;
 use tailcut::study::arguments::StudyForm;
 use tailcut::study::html;
-use tailcut::study::pool::ThreadPool;
 use tailcut::study::real_drives::{self, RealDriveOptions};
+use tailcut::study::runner::Runner;
 use tailcut::study::{Entry, chosen, options};
-use tailcut_sim::study::{self as measured, Table};
+use tailcut_study::Table;
 
 /// A finished study.
 #[pyclass(frozen, module = "tailcut._tailcut")]
@@ -41,9 +41,9 @@ pub fn study(
     let table = away(py, tell.as_ref(), |watch| match entry {
         Entry::Paper(study) => {
             let mut note = |done, all| watch.note(done, Some(all));
-            let pool = ThreadPool::new(jobs, true, &watch.interrupt);
-            let done = pool.measure_telling(study, &options, &mut |_| false, &mut note)?;
-            Ok(measured::table(study, &options, &done))
+            let runner = Runner::new(jobs, true, &watch.interrupt);
+            let done = runner.measure_telling(study, &options, &mut |_| false, &mut note)?;
+            Ok(tailcut_study::table(study, &options, &done))
         }
         Entry::Drive(test) => {
             let watcher = Watcher::new(watch.interrupt.clone(), true);

@@ -7,7 +7,7 @@ use crate::table::Columns;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use tailcut::run::trace_failure;
-use tailcut_sim::trace::{Options, Records, characterise};
+use tailcut_workload::trace::{Options, Records, characterise};
 
 /// The output of `tailcut trace info --json`.
 #[pyfunction]

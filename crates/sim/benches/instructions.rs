@@ -17,10 +17,10 @@ use tailcut_host::array::LayoutKind;
 use tailcut_host::array::harness::{Harness as ArrayRig, Load as ArrayLoad};
 use tailcut_host::wire::memcached::{Receiver, Step};
 use tailcut_sim::Scenario;
-use tailcut_sim::workload::config::PaceKind;
 use tailcut_ssd::Preset;
 use tailcut_ssd::commit::harness::{Harness, Load};
 use tailcut_ssd::config::CommitPolicy;
+use tailcut_workload::config::PaceKind;
 
 const SHORT: u64 = 50_000;
 const LONG: u64 = 150_000;

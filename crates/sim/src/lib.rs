@@ -1,23 +1,19 @@
 //! Virtual time: a world in which workloads meet devices, deterministic to the byte.
 
 pub mod array;
-pub mod characterization;
 pub mod cpu;
-pub mod drives;
 pub mod ending;
+mod event_loop;
 pub mod kv;
+pub mod measured;
 pub mod path;
 pub mod report;
 pub mod request_log;
 pub mod scenario;
 pub mod sizing;
 pub mod storage;
-pub mod study;
 pub mod timeline;
 mod timer_heap;
-pub mod torture;
-pub mod trace;
-pub mod workload;
 pub mod world;
 
 pub use report::Report;

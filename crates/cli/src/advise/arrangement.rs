@@ -12,9 +12,9 @@ use crate::sweep::point::check_workload;
 use tailcut_base::config::Choice;
 use tailcut_base::quantity::{exact_bytes, show_bytes, show_number_of};
 use tailcut_base::{Nanos, SECTOR_BYTES};
-use tailcut_sim::workload::datacenter::Workload;
 use tailcut_sim::world::Limits;
 use tailcut_ssd::Preset;
+use tailcut_workload::datacenter::Workload;
 
 /// What can be tried, in the order of cost; equal costs in the order of the catalogue.
 #[derive(Debug)]

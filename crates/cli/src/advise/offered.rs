@@ -4,7 +4,7 @@ use super::promise::Promise;
 use crate::failure::Failure;
 use crate::run::Scenario;
 use tailcut_base::Op;
-use tailcut_sim::workload::SyntheticConfig;
+use tailcut_workload::SyntheticConfig;
 
 /// Refuses a promise about requests of a kind that the synthetic workload does not have. Of others it is not known
 /// before they are run.

@@ -1,13 +1,13 @@
 //! The cases of the benchmark.
 
 use crate::run::Scenario;
-use tailcut_sim::drives::RequestRate;
-use tailcut_sim::workload::SyntheticConfig;
-use tailcut_sim::workload::config::PaceKind;
 use tailcut_sim::world::Limits;
 use tailcut_ssd::flash::Geometry;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Precondition, Preset, SsdConfig};
+use tailcut_study::drives::RequestRate;
+use tailcut_workload::SyntheticConfig;
+use tailcut_workload::config::PaceKind;
 
 tailcut_base::choice! {
     /// A measurement. The drives are those that other simulators were measured with: see the

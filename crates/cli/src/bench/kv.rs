@@ -22,7 +22,7 @@ use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Time};
 use tailcut_rt::Clock;
 use tailcut_rt::wait_readable;
-use tailcut_sim::workload::zipf::Zipf;
+use tailcut_workload::zipf::Zipf;
 
 /// `tailcut bench kv`.
 #[derive(Clone, Debug, Args)]

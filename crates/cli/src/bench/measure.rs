@@ -9,9 +9,9 @@ use std::hint::black_box;
 use std::ops::ControlFlow;
 use std::time::Instant;
 use tailcut_base::{Device, Nanos, Time};
-use tailcut_sim::drives::{Load, RandomWrites, RequestRate, TestRun};
 use tailcut_sim::world::{Checker, World};
 use tailcut_ssd::{Preset, Ssd};
+use tailcut_study::drives::{Load, RandomWrites, RequestRate, TestRun};
 
 /// The results of one process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

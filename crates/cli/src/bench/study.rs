@@ -5,7 +5,7 @@ use super::measure::Measured;
 use crate::format::figure as show;
 use crate::terminal::{self, Align, ColorMode};
 use serde_json::Value;
-use tailcut_sim::study::{Row, Table};
+use tailcut_study::{Row, Table};
 
 /// The bench as a study: cases that have targets and no paper.
 #[derive(Debug)]

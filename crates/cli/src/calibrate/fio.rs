@@ -6,8 +6,8 @@
 //! `lat_ns` where fio was asked for them (`lat_percentiles=1`), else of `clat_ns`; `percentile_list` should have 50 to 99.99.
 
 use serde_json::Value;
-use tailcut_sim::drives::rows::LEAST_BEYOND;
-use tailcut_sim::drives::{Load, MeasuredRow, Mix, PERCENTILES};
+use tailcut_study::drives::rows::LEAST_BEYOND;
+use tailcut_study::drives::{Load, MeasuredRow, Mix, PERCENTILES};
 
 /// The rows of a file, or everything that is wrong with it, a line for each.
 pub fn rows(text: &str) -> Result<Vec<MeasuredRow>, Vec<String>> {
@@ -84,7 +84,7 @@ fn latencies(direction: &Value) -> Result<[Option<f64>; PERCENTILES.len()], Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tailcut_sim::drives::MEDIAN;
+    use tailcut_study::drives::MEDIAN;
 
     fn output(rw: &str, bs: &str) -> String {
         format!(

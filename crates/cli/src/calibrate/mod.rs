@@ -25,13 +25,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use tailcut_base::Nanos;
 use tailcut_sim::Scenario;
-use tailcut_sim::drives::fit::{
+use tailcut_ssd::config::SsdConfig;
+use tailcut_study::drives::fit::{
     Candidate, PARAMETERS, Problem, RowFit, Search, Stopped, Structure, Trial, cross_validation, sensitivity,
     structure,
 };
-use tailcut_sim::drives::rows::{DataSheet, data_sheets};
-use tailcut_sim::drives::{MeasuredRow, Measurement, TestRun};
-use tailcut_ssd::config::SsdConfig;
+use tailcut_study::drives::rows::{DataSheet, data_sheets};
+use tailcut_study::drives::{MeasuredRow, Measurement, TestRun};
 
 /// Fits a drive, writes it to its file and prints to `out` what was found.
 pub fn calibrate(arguments: &CalibrateArguments, out: &mut dyn Write) -> Result<(), Failure> {

@@ -1,8 +1,8 @@
 //! What a calibration has found, for pages and programs.
 
 use serde::Serialize;
-use tailcut_sim::drives::Quantity;
-use tailcut_sim::drives::fit::{LeftOut, Problem, RowFit, Sensitivity};
+use tailcut_study::drives::Quantity;
+use tailcut_study::drives::fit::{LeftOut, Problem, RowFit, Sensitivity};
 
 /// A finished calibration.
 #[derive(Debug, Serialize)]

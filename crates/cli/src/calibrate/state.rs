@@ -5,7 +5,7 @@ use crate::output;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
-use tailcut_sim::drives::fit::{Problem, Record};
+use tailcut_study::drives::fit::{Problem, Record};
 use xxhash_rust::xxh3::xxh3_128;
 
 /// The file of a search, and what it is a search for.
@@ -71,8 +71,8 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tailcut_sim::drives::TestRun;
     use tailcut_ssd::Preset;
+    use tailcut_study::drives::TestRun;
 
     #[test]
     fn a_record_is_of_one_problem_and_seed() {

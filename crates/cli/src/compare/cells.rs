@@ -13,7 +13,7 @@ use crate::terminal::ColorMode;
 use tailcut_base::SECTOR_BYTES;
 use tailcut_base::quantity::{exact_bytes, show_number_of};
 use tailcut_sim::scenario::Ineffective;
-use tailcut_sim::workload::size::Sizes;
+use tailcut_workload::size::Sizes;
 
 /// A point of the grid, as it is run.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use crate::terminal::wrapped;
 use tailcut_base::config::Choice;
 use tailcut_base::quantity::show_bytes;
 use tailcut_rt::probe::{Comparison, Estimate, Origin};
-use tailcut_sim::study::TOLERANCE;
+use tailcut_study::TOLERANCE;
 
 /// A file that `tailcut run` takes: every key that was estimated, with how; everything else is the preset's.
 pub fn scenario(found: &ProbeOutcome, estimate: &Estimate) -> String {

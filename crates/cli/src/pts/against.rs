@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use tailcut_base::quantity::{parse_rate, parse_time};
 use tailcut_host::pts::Test;
-use tailcut_sim::study::Row;
+use tailcut_study::Row;
 
 /// Figures by test, case and quantity.
 #[derive(Clone, Debug, Default, PartialEq)]

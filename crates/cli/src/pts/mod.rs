@@ -26,7 +26,7 @@ use subject::Subject;
 use tailcut_base::Nanos;
 use tailcut_host::pts::{Cell, Procedure, Settings, Test};
 use tailcut_rt::pts::End;
-use tailcut_sim::study::Row;
+use tailcut_study::Row;
 
 /// Facts about a drive and about how it is tested.
 #[derive(Clone, Debug)]

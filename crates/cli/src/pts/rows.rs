@@ -3,7 +3,7 @@
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::steady::Window;
 use tailcut_host::pts::{Averages, Cell, Convergence, Metric, Procedure, Record, Test, Work};
-use tailcut_sim::study::Row;
+use tailcut_study::Row;
 
 /// All results of a test, as far as it came. A row is known by its test, case and quantity.
 pub fn rows(test: &Procedure) -> Vec<Row> {

@@ -2,8 +2,8 @@
 
 use crate::study::html::{measured_cell, paper_cell, verdict_cell};
 use std::fmt::Write;
-use tailcut_sim::study::claims::{Claims, Paper, Summary};
-use tailcut_sim::study::{Row, Table};
+use tailcut_study::claims::{Claims, Paper, Summary};
+use tailcut_study::{Row, Table};
 
 /// A page of all claims of these studies, paper by paper. Studies that go beyond the papers are left out.
 pub fn markdown(studies: &[Table]) -> String {

@@ -20,7 +20,7 @@ use serde_json::Value;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use tailcut_sim::study::Table;
+use tailcut_study::Table;
 
 /// Writes the page and prints its path.
 pub fn report(arguments: &ReportArguments, out: &mut dyn Write) -> Result<(), Failure> {

@@ -10,10 +10,10 @@ use crate::terminal::ColorMode;
 use std::path::Path;
 use tailcut_base::config::Choice;
 use tailcut_sim::scenario::InputError;
-use tailcut_sim::trace::TraceError;
-use tailcut_sim::workload::datacenter::Workload;
 use tailcut_sim::world::Limits;
 use tailcut_ssd::Preset;
+use tailcut_workload::datacenter::Workload;
+use tailcut_workload::trace::TraceError;
 
 /// Reads the scenario and the further settings of the command line.
 pub fn read(scenario: &mut Scenario, arguments: &RunArguments) -> Result<(), Failure> {
@@ -161,11 +161,7 @@ pub fn refuse(error: NotRun, arguments: &RunArguments) -> Failure {
 }
 
 /// Problems of a section of the scenario that are known only once the device is.
-fn attribute(
-    section: &str,
-    problems: Vec<tailcut_sim::workload::Problem>,
-    arguments: &RunArguments,
-) -> Failure {
+fn attribute(section: &str, problems: Vec<tailcut_workload::Problem>, arguments: &RunArguments) -> Failure {
     let found = problems.into_iter().map(|p| (format!("{section}.{}", p.key), p.message)).collect();
     blame_keys(found, arguments)
 }

@@ -18,9 +18,9 @@ use tailcut_sim::report::Detail;
 use tailcut_sim::request_log::RequestLog;
 use tailcut_sim::scenario::InputError;
 use tailcut_sim::timeline::{Devices, Requests, Timeline};
-use tailcut_sim::workload::Problem;
 use tailcut_sim::world::{self, Observer, RequestObserver, RunError, Stats, World};
 use tailcut_ssd::{Probe, Ssd};
+use tailcut_workload::Problem;
 
 /// A run with results.
 pub struct Simulated {

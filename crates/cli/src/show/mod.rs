@@ -14,11 +14,11 @@ use crate::format::{counted, long_time, per_cent};
 use crate::terminal::{ColorMode, TextRole, wrapped};
 use tailcut_base::quantity::{show_bytes, show_count};
 use tailcut_sim::report::{SteadyReport, Tail};
-use tailcut_sim::workload::SyntheticConfig;
-use tailcut_sim::workload::config::PaceKind;
 use tailcut_sim::world::Overload;
 use tailcut_sim::{Report, Scenario};
 use tailcut_ssd::precondition::PreparedState;
+use tailcut_workload::SyntheticConfig;
+use tailcut_workload::config::PaceKind;
 
 /// The whole report, `width` columns wide.
 pub fn report(report: &Report, scenario: &Scenario, width: usize, tone: ColorMode) -> String {

@@ -2,7 +2,7 @@
 
 use super::drive::{self, DriveTest};
 use serde_json::{Value, json};
-use tailcut_sim::study::{self, Study, real_drives};
+use tailcut_study::{Study, real_drives};
 
 /// What can be run by a name: scenarios that measure a paper's figure, a drive test, or real drives.
 #[derive(Clone, Copy)]
@@ -24,7 +24,7 @@ impl Entry {
 
     /// What papers reported.
     pub fn papers() -> Vec<Entry> {
-        study::all().iter().copied().map(Entry::Paper).collect()
+        tailcut_study::all().iter().copied().map(Entry::Paper).collect()
     }
 
     /// The one of that name.

@@ -7,8 +7,8 @@ use crate::html::Page;
 use crate::html::markup::{Column, Table, chart, escape, figure, folded};
 use std::collections::BTreeMap;
 use tailcut_base::quantity::show_number_of;
-use tailcut_sim::study::claims::{Claims, Paper, Summary};
-use tailcut_sim::study::{self, Basis, MAIN, Row};
+use tailcut_study::claims::{Claims, Paper, Summary};
+use tailcut_study::{Basis, MAIN, Row};
 
 /// Up to this relative difference a figure counts as equal to the paper's.
 const NEAR: f64 = 0.1;
@@ -18,7 +18,7 @@ const FOLDED: usize = 24;
 const CHARTS: usize = 8;
 
 /// The page of these studies.
-pub fn page(studies: &[study::Table]) -> Page {
+pub fn page(studies: &[tailcut_study::Table]) -> Page {
     let data = serde_json::to_string(studies).expect("plain data");
     let title = match studies {
         [one] => format!("tailcut study {}", one.study),
@@ -40,11 +40,11 @@ pub fn page(studies: &[study::Table]) -> Page {
 }
 
 /// Whether there is a paper to be compared with.
-fn has_ratios(studies: &[study::Table]) -> bool {
+fn has_ratios(studies: &[tailcut_study::Table]) -> bool {
     studies.iter().any(|study| study.rows.iter().any(|row| row.ratio.is_some()))
 }
 
-fn lead(studies: &[study::Table]) -> String {
+fn lead(studies: &[tailcut_study::Table]) -> String {
     let rows = || studies.iter().flat_map(|study| &study.rows);
     let ratios: Vec<f64> = rows().filter_map(compared).collect();
     let within = |share: f64| ratios.iter().filter(|ratio| (*ratio - 1.0).abs() <= share).count();
@@ -80,7 +80,7 @@ fn compared(row: &Row) -> Option<f64> {
 }
 
 /// The claims that do not hold, of all papers, below how many do.
-fn claims_of(studies: &[study::Table], summary: &Summary) -> String {
+fn claims_of(studies: &[tailcut_study::Table], summary: &Summary) -> String {
     let head = [("paper", Column::Text), ("claims", Column::Number), ("hold", Column::Number)];
     let mut shares = Table::new("Claims that hold", &head);
     let mut line = |name: &str, claims: Claims| {
@@ -133,7 +133,7 @@ pub fn verdict_cell(row: &Row) -> String {
     }
 }
 
-fn overview(studies: &[study::Table]) -> String {
+fn overview(studies: &[tailcut_study::Table]) -> String {
     let caption = "A dot for each figure that a paper gives: ours over the paper's. Between the dashed lines they differ by no more than a quarter (±25 %); \
         a bound may hold outside of them.";
     let mut html = chart("ratios", "Ours over the papers'", caption, &[], "");
@@ -164,12 +164,12 @@ fn overview(studies: &[study::Table]) -> String {
     html
 }
 
-fn heading(study: &study::Table) -> String {
+fn heading(study: &tailcut_study::Table) -> String {
     Entry::by_id(&study.study)
         .map_or_else(|| study.study.clone(), |known| format!("{}: {}", study.study, known.title()))
 }
 
-fn section(number: usize, study: &study::Table) -> String {
+fn section(number: usize, study: &tailcut_study::Table) -> String {
     let source = Entry::by_id(&study.study).map_or("", |known| known.source());
     let form = if study.quick { "; quick form" } else { "" };
     let mut html = format!("<p class=\"soft\">{}; seed {}{form}</p>\n", escape(source), study.seed);
@@ -192,7 +192,7 @@ fn section(number: usize, study: &study::Table) -> String {
 
 /// The quantities of which there are several rows with a figure, in the order of the rows; of many those that
 /// a paper gives, then the largest.
-fn groups(study: &study::Table) -> Vec<(&str, &str)> {
+fn groups(study: &tailcut_study::Table) -> Vec<(&str, &str)> {
     let mut known: BTreeMap<(&str, &str), (bool, usize)> = BTreeMap::new();
     let mut order: Vec<(&str, &str)> = Vec::new();
     for row in study.rows.iter().filter(|row| row.measured.is_some()) {
@@ -212,7 +212,7 @@ fn groups(study: &study::Table) -> Vec<(&str, &str)> {
 }
 
 /// What the paper gives, and all else folded away where it is long; then the notes.
-fn table(study: &study::Table) -> String {
+fn table(study: &tailcut_study::Table) -> String {
     let mut notes: Vec<&str> = Vec::new();
     for note in study.rows.iter().filter_map(|row| row.note.as_deref()) {
         if !notes.contains(&note) {
@@ -233,7 +233,7 @@ fn table(study: &study::Table) -> String {
     html + &list
 }
 
-fn rows(study: &study::Table, rows: &[&Row], notes: &[&str]) -> String {
+fn rows(study: &tailcut_study::Table, rows: &[&Row], notes: &[&str]) -> String {
     let number = |title| (title, Column::Number);
     let head = [
         ("case", Column::Text),
@@ -269,14 +269,14 @@ fn rows(study: &study::Table, rows: &[&Row], notes: &[&str]) -> String {
 mod tests {
     use super::*;
 
-    fn study(id: &str) -> study::Table {
+    fn study(id: &str) -> tailcut_study::Table {
         let row = |case: &str, gigabytes: f64| Row::new(case, "bandwidth", "B/s", gigabytes * 1e9);
         let rows = vec![
             row("8 chips", 1.05).paper(1e9),
             row("16 chips", 3.0).paper(1e9).note("a <wider> bus"),
             Row::new("all", "gain", "B/s", 1e9),
         ];
-        study::Table::new(id, 1, true, rows).notes(vec!["short & quick".into()])
+        tailcut_study::Table::new(id, 1, true, rows).notes(vec!["short & quick".into()])
     }
 
     #[test]

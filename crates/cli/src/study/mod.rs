@@ -22,8 +22,8 @@ use runner::Runner;
 use saved::Saved;
 use serde_json::Value;
 use std::io::Write;
-use tailcut_sim::study::claims::Summary;
-use tailcut_sim::study::{self, Options, Study, Table};
+use tailcut_study::claims::Summary;
+use tailcut_study::{Options, Study, Table};
 
 /// Does what the arguments ask and prints to `out`.
 pub fn study(command: &StudyCommand, out: &mut dyn Write) -> Result<(), Failure> {
@@ -115,7 +115,8 @@ fn measure(
     let measured = match entry {
         Entry::Paper(study) => {
             let pool = Runner::new(arguments.jobs.map(usize::from), arguments.quiet, interrupt);
-            pool.measure(study, options).map(|done| (Some(study::table(study, options, &done)), Ok(())))
+            pool.measure(study, options)
+                .map(|done| (Some(tailcut_study::table(study, options, &done)), Ok(())))
         }
         Entry::Drive(test) => {
             let watcher = Watcher::new(interrupt.clone(), arguments.quiet);
@@ -146,7 +147,8 @@ fn print(entry: Entry, tables: &[Table], out: &mut dyn Write) -> Result<(), Fail
 
 /// Requires an explanation for every claim that does not hold: each is either a finding or a fault.
 fn all_explained(tables: &[Table]) -> Result<(), Failure> {
-    let row = |table: &Table, row: &study::Row| format!("{}: {}, {}", table.study, row.case, row.quantity);
+    let row =
+        |table: &Table, row: &tailcut_study::Row| format!("{}: {}, {}", table.study, row.case, row.quantity);
     let all = tables.iter().flat_map(|table| table.unexplained().into_iter().map(move |r| row(table, r)));
     let unexplained: Vec<String> = all.collect();
     if unexplained.is_empty() {
@@ -274,7 +276,7 @@ pub fn options(form: &StudyForm) -> Result<Options, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tailcut_sim::study::Row;
+    use tailcut_study::Row;
 
     #[test]
     fn a_row_that_is_off_without_a_note_is_a_failure() {

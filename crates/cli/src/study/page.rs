@@ -4,8 +4,8 @@ use super::Entry;
 use crate::format::figure;
 use crate::terminal::wrapped;
 use crate::terminal::{self, Align, ColorMode, TextRole};
-use tailcut_sim::study::claims::{Claims, Paper, Summary};
-use tailcut_sim::study::{Basis, Row, Sense, Table};
+use tailcut_study::claims::{Claims, Paper, Summary};
+use tailcut_study::{Basis, Row, Sense, Table};
 
 /// The studies with their titles and sources.
 pub fn list(studies: &[Entry], tone: ColorMode) -> String {
@@ -190,7 +190,8 @@ const PAGE: usize = 110;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tailcut_sim::study::{Measured, Options, Run, Study};
+    use tailcut_sim::measured::{Measured, Run};
+    use tailcut_study::{Options, Study};
 
     struct Empty;
 

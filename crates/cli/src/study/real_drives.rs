@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use tailcut_base::Nanos;
 use tailcut_base::config::Choice;
 use tailcut_base::quantity::parse_time;
-use tailcut_sim::drives::catalogue::{DRIVES, RealDrive, preset_of};
-use tailcut_sim::drives::rows::{self, RowErrors};
-use tailcut_sim::drives::{MeasuredRow, Measurement, Point, TestError, TestRun};
-use tailcut_sim::study::real_drives::{self, ID};
-use tailcut_sim::study::{Options, Table};
 use tailcut_ssd::Preset;
+use tailcut_study::drives::catalogue::{DRIVES, RealDrive, preset_of};
+use tailcut_study::drives::rows::{self, RowErrors};
+use tailcut_study::drives::{MeasuredRow, Measurement, Point, TestError, TestRun};
+use tailcut_study::real_drives::{self, ID};
+use tailcut_study::{Options, Table};
 
 /// Options of `tailcut study run` that only the study real-drives takes.
 #[derive(Clone, Debug, Default, Args)]

@@ -5,7 +5,8 @@ use crate::interrupt::Interrupt;
 use crate::pool::ThreadPool;
 use crate::run::failed;
 use crate::terminal::Progress;
-use tailcut_sim::study::{Measured, NotMeasured, Options, Run, Study, measure};
+use tailcut_sim::measured::{Measured, NotMeasured, Run, measure};
+use tailcut_study::{Options, Study};
 
 /// Runs studies on all cores. Results do not depend on the number of threads.
 pub struct Runner<'i> {

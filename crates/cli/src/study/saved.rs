@@ -9,8 +9,8 @@ use serde_json::json;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::{env, fs};
-use tailcut_sim::study::claims::Summary;
-use tailcut_sim::study::{Options, Table};
+use tailcut_study::claims::Summary;
+use tailcut_study::{Options, Table};
 
 /// The studies of a run, and those of the run that it continues.
 #[derive(Debug)]
@@ -152,7 +152,7 @@ const RESUMES: &str = "--resume continues a run of several studies from the file
 mod tests {
     use super::*;
     use serde_json::Value;
-    use tailcut_sim::study::Row;
+    use tailcut_study::Row;
 
     fn table(study: &str) -> Table {
         // Reading it without care changes its last digit.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use tailcut_base::histogram::LatencyHistogram;
-use tailcut_sim::study::{Measured, NotMeasured};
+use tailcut_sim::measured::{Measured, NotMeasured};
 
 /// The percentiles that are kept of all requests, of reads and of writes: those of a report, and
 /// others that promises are made of.

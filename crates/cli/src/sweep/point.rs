@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use tailcut_sim::scenario::InputError;
-use tailcut_sim::trace::TraceError;
+use tailcut_workload::trace::TraceError;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 /// A resolved scenario with its identity.

@@ -7,7 +7,7 @@ use crate::failure::{Failure, OutputError};
 use crate::pool::{Event, ThreadPool};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
-use tailcut_sim::study::{self, Run};
+use tailcut_sim::measured::{self, Run};
 
 /// How far a sweep is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,5 +57,5 @@ pub fn open<'p>(points: &[&'p Point], records: &Records) -> Vec<&'p Point> {
 /// Runs one point; `None` when the user asked to stop.
 pub(super) fn run(point: &Point, is_over: &dyn Fn() -> bool) -> Option<RunResult> {
     let run = Run { label: point.digest.clone(), scenario: point.scenario.clone() };
-    RunResult::of(study::measure(&run, is_over))
+    RunResult::of(measured::measure(&run, is_over))
 }

@@ -18,8 +18,8 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tailcut_base::config::Choice;
-use tailcut_sim::torture::seeds::{self, Target};
-use tailcut_sim::torture::{EveryStep, Mutant, Plan};
+use tailcut_torture::seeds::{self, Target};
+use tailcut_torture::{EveryStep, Mutant, Plan};
 use verdict::ShrinkBudget;
 
 /// Does what the arguments ask and prints to `out`.

@@ -5,7 +5,7 @@ use super::verdict::Verdict;
 use crate::terminal::{Align, ColorMode, Table, TextRole};
 use serde_json::{Map, Value, json};
 use tailcut_base::config::Choice;
-use tailcut_sim::torture::{FaultKind, Reached, Tally};
+use tailcut_torture::{FaultKind, Reached, Tally};
 
 /// The results of a search, in tables.
 pub fn summary(results: &SearchResults, subject: &str, tone: ColorMode) -> String {

@@ -10,8 +10,8 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 use tailcut_base::random::mix64;
-use tailcut_sim::torture::seeds::Target;
-use tailcut_sim::torture::{EveryStep, Mutant, Outcome, Plan, Tally, Violation, run};
+use tailcut_torture::seeds::Target;
+use tailcut_torture::{EveryStep, Mutant, Outcome, Plan, Tally, Violation, run};
 
 /// Where plans come from.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@ use crate::interrupt::Interrupt;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use tailcut_base::Time;
-use tailcut_sim::torture::{Mutant, Outcome, Plan, Violation, run, shrink};
+use tailcut_torture::{Mutant, Outcome, Plan, Violation, run, shrink};
 
 /// A broken promise.
 #[derive(Clone, Debug)]

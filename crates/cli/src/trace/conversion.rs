@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::Path;
 use tailcut_base::config::Choice;
 use tailcut_base::quantity::show_number_of;
-use tailcut_sim::trace::{self, Converted, Format, Options};
+use tailcut_workload::trace::{self, Converted, Format, Options};
 
 /// Writes a trace in another format, and reports lost information.
 pub fn convert(

@@ -8,7 +8,7 @@ use crate::terminal::{Align, ColorMode, Progress, Table, TextRole, Waiting};
 use std::io::Write;
 use std::path::Path;
 use tailcut_base::quantity::{exact_bytes, show_bytes, show_count, show_number_of, show_rate};
-use tailcut_sim::trace::{self, Footprint, Info, Options, Sizes, Times};
+use tailcut_workload::trace::{self, Footprint, Info, Options, Sizes, Times};
 
 /// Disks that are listed at most; `--json` has all.
 const DISKS: usize = 12;

@@ -7,7 +7,7 @@ mod info;
 use crate::failure::Failure;
 use arguments::{TraceCommand, TraceReading};
 use std::io::Write;
-use tailcut_sim::trace::Options;
+use tailcut_workload::trace::Options;
 
 /// Does what the arguments ask and prints to `out`.
 pub fn trace(command: &TraceCommand, out: &mut dyn Write) -> Result<(), Failure> {

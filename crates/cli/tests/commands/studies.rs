@@ -10,9 +10,10 @@ use tailcut::study::{Entry, page};
 use tailcut::terminal::ColorMode;
 use tailcut_host::pts::Procedure;
 use tailcut_sim::Scenario;
-use tailcut_sim::study::{self, Measured, Options, Row, Run, Study, find};
+use tailcut_sim::measured::{self, Measured, Run, find};
 use tailcut_sim::world::Limits;
 use tailcut_ssd::Preset;
+use tailcut_study::{Options, Row, Study};
 
 /// Reads from a small drive at several depths, then at the fastest depth.
 struct Tiny {
@@ -27,7 +28,7 @@ impl Tiny {
         let mut scenario = Scenario { seed: options.seed, device: Preset::G.config(), ..Scenario::default() };
         scenario.device.geometry.blocks = 32;
         scenario.run = Limits { requests: self.requests, ..Limits::NONE };
-        scenario.workload.pace = tailcut_sim::workload::config::PaceKind::Closed;
+        scenario.workload.pace = tailcut_workload::config::PaceKind::Closed;
         scenario.workload.depth = depth;
         Run { label, scenario }
     }
@@ -81,7 +82,7 @@ fn rows_do_not_depend_on_the_number_of_jobs() {
         let labels: Vec<&str> = done.iter().map(|measured| measured.label.as_str()).collect();
         assert_eq!(labels, ["depth-1", "depth-4", "depth-16", "best"]);
         assert!(done.iter().all(|measured| measured.errors() == 0 && measured.requests() == 5_000));
-        study::table(&study, &options, &done)
+        tailcut_study::table(&study, &options, &done)
     };
     let one = table(1);
     let text = format!("{:#}\n", serde_json::to_value(&one).expect("plain data"));
@@ -135,7 +136,7 @@ fn an_interrupted_measurement_is_given_up() {
     let run = Tiny { requests: u64::MAX }.run(&Options::default(), "endless".into(), 4);
     let asked = std::cell::Cell::new(0);
     let is_over = || asked.replace(asked.get() + 1) > 2;
-    assert!(matches!(study::measure(&run, &is_over), Err(study::NotMeasured::Interrupted)));
+    assert!(matches!(measured::measure(&run, &is_over), Err(measured::NotMeasured::Interrupted)));
 }
 
 #[test]
@@ -144,9 +145,13 @@ fn studies_are_listed_for_people_and_programs() {
     let text = place.text(&["study", "list"]);
     let all = json(&place.text(&["study", "list", "--json"]));
     let all = all.as_array().expect("a list");
-    assert_eq!(all.len(), study::all().len() + 9, "real drives and drive tests stand behind the papers");
+    assert_eq!(
+        all.len(),
+        tailcut_study::all().len() + 9,
+        "real drives and drive tests stand behind the papers"
+    );
     let drive: Vec<&str> =
-        all[study::all().len()..].iter().filter_map(|entry| entry["study"].as_str()).collect();
+        all[tailcut_study::all().len()..].iter().filter_map(|entry| entry["study"].as_str()).collect();
     let names = [
         "real-drives",
         "pts-iops",
@@ -195,9 +200,9 @@ fn the_scenario_behind_a_row_can_be_run_alone() {
     place.put("case.toml", place.text(&show).as_bytes());
     let alone = json(&place.text(&["run", "case.toml", "--json", "-", "--out", "out"]));
     let options = Options { quick: true, seed: 7, traces: None };
-    let study = study::by_id("sprinkler-15").expect("it is there");
+    let study = tailcut_study::by_id("sprinkler-15").expect("it is there");
     let run = study.next(&options, &[]).into_iter().find(|run| run.label == label).expect("it is there");
-    let measured = study::measure(&run, &|| false).expect("it runs");
+    let measured = measured::measure(&run, &|| false).expect("it runs");
     assert_eq!(alone["digest"], *measured.report.digest);
     // Decimal numbers of JSON may differ in the last bit.
     let utilisation = alone["drive"]["chip_utilisation"].as_f64().expect("a share");

@@ -7,8 +7,8 @@ use tailcut::run::{self, Scenario};
 use tailcut::scenario::{self, Source};
 use tailcut_base::config::Choice;
 use tailcut_sim::ending::run_to_end;
-use tailcut_sim::study::{self, Options, Study};
 use tailcut_ssd::Preset;
+use tailcut_study::{Options, Study};
 
 /// A drive of four chips and a load that keeps it collecting.
 const SMALL: &[&str] = &[
@@ -259,7 +259,7 @@ fn shown_by_studies() -> Vec<(String, String)> {
             (format!("{id} {}", of.label), text)
         })
     };
-    study::all().iter().flat_map(of).collect()
+    tailcut_study::all().iter().flat_map(of).collect()
 }
 
 #[test]

@@ -13,9 +13,9 @@ pub use members::{Member, Members};
 pub use preparation::Fill;
 pub use volume::{Admission, Volume};
 
+use crate::event_loop::EventLoop;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
-use tailcut_base::timers::Timers;
 use tailcut_base::{Command, Completion, Device, Submit, Time};
 use tailcut_host::Fingerprint;
 use tailcut_host::array::{Array, ArrayConfig};
@@ -26,12 +26,8 @@ use tailcut_ssd::{Probe, Ssd};
 pub struct SimulatedArray<P: Probe = ()> {
     volume: Volume,
     drives: Vec<Ssd<P>>,
-    /// The next event of each drive, and behind them that of the array.
-    timers: Timers,
-    /// Completions not yet reported to the host.
-    ready: Vec<Completion>,
-    /// The moment of the completions in `ready`.
-    ready_at: Time,
+    /// Of each drive, and behind them of the array.
+    events: EventLoop,
     /// Of a drive, while they are handed over.
     completions: Vec<Completion>,
 }
@@ -42,10 +38,8 @@ impl<P: Probe> SimulatedArray<P> {
     pub fn new(config: &ArrayConfig, drives: Vec<Ssd<P>>) -> SimulatedArray<P> {
         SimulatedArray {
             volume: Volume::new(config, &drives),
-            timers: Timers::new(drives.len() + 1),
+            events: EventLoop::new(drives.len() + 1),
             drives,
-            ready: Vec::new(),
-            ready_at: Time::ZERO,
             completions: Vec::new(),
         }
     }
@@ -82,25 +76,16 @@ impl<P: Probe> SimulatedArray<P> {
             while let Some((drive, command)) = self.volume.next_command() {
                 let answer = self.drives[drive].submit(now, &command);
                 assert_eq!(answer, Submit::Accepted, "the array keeps to what its drives say of themselves");
-                self.timers.set_or_clear(drive, self.drives[drive].next_event());
+                self.events.set(drive, self.drives[drive].next_event());
             }
-            self.report(now);
-            let timers = &mut self.timers;
-            let mut called = |drive: usize, ssd: &Ssd<P>| timers.set_or_clear(drive, ssd.next_event());
+            self.volume.take_answers(now, self.events.completions());
+            let events = &mut self.events;
+            let mut called = |drive: usize, ssd: &Ssd<P>| events.set(drive, ssd.next_event());
             if !self.volume.make_calls(now, &mut self.drives, &mut called) {
                 break;
             }
         }
-        self.timers.set_or_clear(self.drives.len(), self.volume.array().next_event());
-    }
-
-    /// Collects the array's answers for the host.
-    fn report(&mut self, now: Time) {
-        let before = self.ready.len();
-        self.volume.take_answers(now, &mut self.ready);
-        if self.ready.len() > before {
-            self.ready_at = now;
-        }
+        self.events.set(self.drives.len(), self.volume.array().next_event());
     }
 
     /// Serves the next event, which is due at `now`.
@@ -120,7 +105,7 @@ impl<P: Probe> SimulatedArray<P> {
             self.volume.answered(now, drive, &completion);
         }
         self.completions = completions;
-        self.timers.set_or_clear(drive, self.drives[drive].next_event());
+        self.events.set(drive, self.drives[drive].next_event());
     }
 }
 
@@ -132,10 +117,7 @@ impl<P: Probe> Device for SimulatedArray<P> {
     fn submit(&mut self, now: Time, command: &Command) -> Submit {
         match self.volume.submit(now, command) {
             Admission::Accepted => self.pump(now),
-            Admission::Done => {
-                self.ready_at = now;
-                self.ready.push(Volume::nothing_to_do(now, command));
-            }
+            Admission::Done => self.events.complete(Volume::nothing_to_do(now, command)),
             Admission::Busy => return Submit::Busy,
         }
         Submit::Accepted
@@ -143,19 +125,14 @@ impl<P: Probe> Device for SimulatedArray<P> {
 
     #[inline]
     fn next_event(&self) -> Time {
-        if self.ready.is_empty() { self.timers.next() } else { self.ready_at }
+        self.events.next_event()
     }
 
     fn advance(&mut self, until: Time, completions: &mut Vec<Completion>) -> bool {
-        while self.ready.is_empty() {
-            let Some((now, slot)) = self.timers.first() else { return true };
-            if now > until {
-                return true;
-            }
+        while let Some((now, slot)) = self.events.due(until) {
             self.serve(now, slot);
         }
-        completions.append(&mut self.ready);
-        false
+        self.events.report(completions)
     }
 
     fn expect(&self, _: &[Command]) -> u64 {

@@ -2,7 +2,6 @@
 //! log by writing to it before anything counts.
 
 use super::{Member, SimulatedArray};
-use crate::workload::{Pace, Request, Source};
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::ids::Id;
 use tailcut_base::random::Stream;
@@ -10,6 +9,7 @@ use tailcut_base::{Class, Device, Nanos, Op, Spans, Status, Time};
 use tailcut_host::{Fingerprint, Mirror, Request as BlockRequest, Response};
 use tailcut_ssd::precondition::{PreparedState, prepared_content};
 use tailcut_ssd::{Precondition, Probe};
+use tailcut_workload::{Pace, Request, Source};
 
 /// Blocks that are prepared at a time.
 const BLOCKS_AT_A_TIME: u64 = 1024;

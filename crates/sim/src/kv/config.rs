@@ -1,12 +1,12 @@
 //! The key-value server as a part of a scenario.
 
 use super::content::{KEY_BYTES, LEAST_VALUE};
-use crate::workload::Problem;
 use tailcut_base::Nanos;
 use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 use tailcut_base::quantity::exact_bytes;
 use tailcut_host::kv::{Append, Header, Keep, Settings, UNIT};
 use tailcut_host::{BLOCK_BYTES, Disk};
+use tailcut_workload::Problem;
 
 tailcut_base::choice! {
     /// What a server keeps.

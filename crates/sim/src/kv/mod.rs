@@ -37,6 +37,7 @@ pub use loading::{Loaded, load};
 pub use path::Path;
 
 use crate::cpu::{Event, Machine};
+use crate::event_loop::EventLoop;
 use crate::storage::{HostFigures, KvFigures, Storage};
 use connection::{Connection, Outcome};
 use figures::Tally;
@@ -47,7 +48,6 @@ use link::{Link, Moderation};
 use std::collections::VecDeque;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
-use tailcut_base::timers::Timers;
 use tailcut_base::{Cause, Command, CommandId, Completion, Device, Nanos, Op, Status, Submit, Time};
 use tailcut_host::array::Array;
 use tailcut_host::kv::session::Service;
@@ -71,7 +71,7 @@ pub struct SimulatedServer<S> {
     soft: Vec<Soft>,
     ports: Vec<Port>,
     disk_cpu: usize,
-    timers: Timers,
+    events: EventLoop,
     host_timers: TimerHeap,
     connections: Vec<Connection>,
     /// Connections without a command, the one that has been idle for longest first.
@@ -86,8 +86,6 @@ pub struct SimulatedServer<S> {
     history: History,
     last_version: u64,
     responses: Vec<Response<Bytes>>,
-    /// Completions not yet reported to the world.
-    ready: Vec<Completion>,
     now: Time,
     /// Its storage is being written to as such, before anything is served.
     is_preparing: bool,
@@ -126,7 +124,7 @@ impl<S: Storage> SimulatedServer<S> {
             disk_cpu: 0,
             machine,
             worker: Worker::new(thread),
-            timers: Timers::new(DISK + 1),
+            events: EventLoop::new(DISK + 1),
             host_timers: TimerHeap::default(),
             idle: (0..config.connections).collect(),
             connections,
@@ -137,7 +135,6 @@ impl<S: Storage> SimulatedServer<S> {
             history: History::new(loaded.versions.into_iter()),
             last_version: loaded.last,
             responses: Vec::new(),
-            ready: Vec::new(),
             now: Time::ZERO,
             is_preparing: !is_prepared,
             ramp,
@@ -160,9 +157,9 @@ impl<S: Storage> SimulatedServer<S> {
     }
 
     fn plan(&mut self) {
-        self.timers.set_or_clear(MACHINE, self.machine.next_event());
-        self.timers.set_or_clear(HOST_TIMERS, self.host_timers.next());
-        self.timers.set_or_clear(DISK, self.disk.next_event());
+        self.events.set(MACHINE, self.machine.next_event());
+        self.events.set(HOST_TIMERS, self.host_timers.next());
+        self.events.set(DISK, self.disk.next_event());
     }
 
     /// Serves the next event, which is due at `now`.
@@ -176,7 +173,9 @@ impl<S: Storage> SimulatedServer<S> {
                 Some(Event::Thread { cpu, .. }) => self.thread_goes_on(now, cpu),
             },
             HOST_TIMERS => self.fire_timers(now),
-            _ if self.is_preparing => while !self.disk.storage_mut().advance(now, &mut self.ready) {},
+            _ if self.is_preparing => {
+                while !self.disk.storage_mut().advance(now, self.events.completions()) {}
+            }
             _ => self.serve_disk(now),
         }
         self.plan();
@@ -271,7 +270,7 @@ impl<S: Storage> SimulatedServer<S> {
         let connection = &mut self.connections[client as usize];
         connection.is_busy = false;
         let (id, spans) = (CommandId(connection.command), connection.spans);
-        self.ready.push(Completion { id, status, at: now, content, busy_for: Nanos::ZERO, spans });
+        self.events.complete(Completion { id, status, at: now, content, busy_for: Nanos::ZERO, spans });
         self.idle.push_back(client);
     }
 
@@ -338,19 +337,14 @@ impl<S: Storage> Device for SimulatedServer<S> {
 
     #[inline]
     fn next_event(&self) -> Time {
-        if self.ready.is_empty() { self.timers.next() } else { self.now }
+        self.events.next_event()
     }
 
     fn advance(&mut self, until: Time, completions: &mut Vec<Completion>) -> bool {
-        while self.ready.is_empty() {
-            let Some((now, slot)) = self.timers.first() else { return true };
-            if now > until {
-                return true;
-            }
+        while let Some((now, slot)) = self.events.due(until) {
             self.serve(now, slot);
         }
-        completions.append(&mut self.ready);
-        false
+        self.events.report(completions)
     }
 
     fn expect(&self, _: &[Command]) -> u64 {

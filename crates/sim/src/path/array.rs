@@ -212,9 +212,9 @@ impl<P: Probe> SimulatedHost<P> {
 
     fn make_calls(&mut self, now: Time) -> bool {
         let array = self.array.as_mut().expect("there is an array");
-        let timers = &mut self.timers;
+        let events = &mut self.events;
         let mut called = |drive: usize, ssd: &tailcut_ssd::Ssd<P>| {
-            timers.set_or_clear(super::FIRST_DRIVE + drive, tailcut_base::Device::next_event(ssd));
+            events.set(super::FIRST_DRIVE + drive, tailcut_base::Device::next_event(ssd));
         };
         array.volume.make_calls(now, &mut self.drives, &mut called)
     }

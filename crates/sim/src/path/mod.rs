@@ -26,6 +26,7 @@ pub use config::{Background, ControllerKind, HostConfig};
 
 use crate::array::Volume;
 use crate::cpu::{CpuTime, Event, Machine, ThreadId};
+use crate::event_loop::EventLoop;
 use crate::storage::{Handlers, HostFigures, Storage};
 use crate::world::Checker;
 use array::HostArray;
@@ -38,7 +39,6 @@ use std::collections::VecDeque;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
 use tailcut_base::random::Stream;
-use tailcut_base::timers::Timers;
 use tailcut_base::{
     Cause, Command, CommandId, Completion, Device, Nanos, Op, SECTOR_BYTES, Status, Submit, Time,
 };
@@ -71,7 +71,7 @@ pub struct SimulatedHost<P: Probe = ()> {
     drive_sectors: u64,
     path: PathQueue,
     machine: Machine,
-    timers: Timers,
+    events: EventLoop,
     host_timers: TimerHeap,
     uplink: Uplink,
     workers: Vec<Worker>,
@@ -93,9 +93,6 @@ pub struct SimulatedHost<P: Probe = ()> {
     room: Vec<u64>,
     predictions: Vec<Prediction>,
     completions: Vec<Completion>,
-    /// Completions not yet reported to the world.
-    ready: Vec<Completion>,
-    ready_at: Time,
     background_stream: Stream,
     background_done: u64,
     buffer_hits: u64,
@@ -180,7 +177,7 @@ impl<P: Probe> SimulatedHost<P> {
                 _ => identity.sectors / DRIVE_UNIT * DRIVE_UNIT,
             },
             path: PathQueue::new(controller, requests),
-            timers: Timers::new(FIRST_DRIVE + drives.len() + 1),
+            events: EventLoop::new(FIRST_DRIVE + drives.len() + 1),
             host_timers: TimerHeap::default(),
             uplink: Uplink { rate: config.uplink, ..Uplink::default() },
             workers: vec![Worker::new(); config.threads as usize],
@@ -197,8 +194,6 @@ impl<P: Probe> SimulatedHost<P> {
             room: drives.iter().map(Ssd::buffer_room).collect(),
             predictions: Vec::new(),
             completions: Vec::new(),
-            ready: Vec::new(),
-            ready_at: Time::ZERO,
             background_stream: Stream::new(seed, "background device"),
             background_done: 0,
             buffer_hits: 0,
@@ -256,13 +251,13 @@ impl<P: Probe> SimulatedHost<P> {
 
     #[inline]
     fn plan(&mut self) {
-        self.timers.set_or_clear(MACHINE, self.machine.next_event());
-        self.timers.set_or_clear(HOST_TIMERS, self.host_timers.next());
+        self.events.set(MACHINE, self.machine.next_event());
+        self.events.set(HOST_TIMERS, self.host_timers.next());
         let uplink = self.uplink.under_way.front().map_or(Time::NEVER, |(at, _)| *at);
-        self.timers.set_or_clear(UPLINK, uplink);
+        self.events.set(UPLINK, uplink);
         if let Some(array) = &self.array {
             let due = if array.is_called { Time::NEVER } else { array.volume.array().next_event() };
-            self.timers.set_or_clear(FIRST_DRIVE + self.drives.len(), due);
+            self.events.set(FIRST_DRIVE + self.drives.len(), due);
         }
     }
 
@@ -293,7 +288,7 @@ impl<P: Probe> SimulatedHost<P> {
 
     /// A drive has been given something, or has done something.
     fn look_at_drive(&mut self, drive: usize) {
-        self.timers.set_or_clear(FIRST_DRIVE + drive, self.drives[drive].next_event());
+        self.events.set(FIRST_DRIVE + drive, self.drives[drive].next_event());
         if !self.strategy.listens() {
             return;
         }
@@ -421,19 +416,14 @@ impl<P: Probe> Device for SimulatedHost<P> {
 
     #[inline]
     fn next_event(&self) -> Time {
-        if self.ready.is_empty() { self.timers.next() } else { self.ready_at }
+        self.events.next_event()
     }
 
     fn advance(&mut self, until: Time, completions: &mut Vec<Completion>) -> bool {
-        while self.ready.is_empty() {
-            let Some((now, slot)) = self.timers.first() else { return true };
-            if now > until {
-                return true;
-            }
+        while let Some((now, slot)) = self.events.due(until) {
             self.serve(now, slot);
         }
-        completions.append(&mut self.ready);
-        false
+        self.events.report(completions)
     }
 
     fn begin_counting(&mut self) {

@@ -278,8 +278,7 @@ impl<P: Probe> SimulatedHost<P> {
         assert_eq!(worker.account.spans.total(), latency, "the spans of a request add up to its latency");
         self.note_ended(now, id);
         let worker = &self.workers[id as usize];
-        self.ready_at = now;
-        self.ready.push(Completion {
+        self.events.complete(Completion {
             id: worker.name,
             status: worker.status,
             at: now,

@@ -33,7 +33,6 @@ pub use waits::{TAILS, Tail, Wait};
 
 use crate::scenario::Scenario;
 use crate::storage::Storage;
-use crate::workload::{Pace, Source};
 use crate::world::{OpStats, Overload, RequestObserver, World};
 use drive::Measurement;
 use requests::Measured;
@@ -42,6 +41,7 @@ use tailcut_base::config::Choice;
 use tailcut_base::quantity::{show_number_of, show_time};
 use tailcut_base::{Device, Nanos, Op};
 use tailcut_ssd::Figures;
+use tailcut_workload::{Pace, Source};
 
 /// The results of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

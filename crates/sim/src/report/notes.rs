@@ -3,13 +3,13 @@
 use super::{Bare, requests};
 use crate::scenario::Scenario;
 use crate::storage::Storage;
-use crate::workload::Source;
 use crate::world::{OpStats, RequestObserver, Stats, World};
 use tailcut_base::quantity::{show_bytes, show_number_of};
 use tailcut_base::{Op, SECTOR_BYTES};
 use tailcut_host::array::{Array, LayoutKind};
 use tailcut_ssd::Figures;
 use tailcut_ssd::request::Kind;
+use tailcut_workload::Source;
 
 /// All that a reader has to know about the figures of a run.
 pub(super) fn list<S: Storage, W: RequestObserver>(

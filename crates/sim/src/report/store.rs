@@ -1,12 +1,12 @@
 //! A log-structured merge store in a report.
 
 use super::{Bare, Curve};
-use crate::workload::lsm::figures::OperationFigures;
-use crate::workload::lsm::tree::LEVELS;
-use crate::workload::lsm::{Operation, Store};
 use serde::{Deserialize, Serialize};
 use tailcut_base::Op;
 use tailcut_base::config::Choice;
+use tailcut_workload::lsm::figures::OperationFigures;
+use tailcut_workload::lsm::tree::LEVELS;
+use tailcut_workload::lsm::{Operation, Store};
 
 /// The statistics of a store during the measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -9,13 +9,13 @@ mod host;
 mod requests;
 
 use super::{ReplayTiming, Scenario};
-use crate::workload::SyntheticConfig;
-use crate::workload::address_config::{AddressConfig, Distribution};
-use crate::workload::config::{ArrivalKind, PaceKind};
-use crate::workload::datacenter::Workload;
-use crate::workload::lsm::mix::Mix;
 use crate::world::Limits;
 use tailcut_base::Nanos;
+use tailcut_workload::SyntheticConfig;
+use tailcut_workload::address_config::{AddressConfig, Distribution};
+use tailcut_workload::config::{ArrivalKind, PaceKind};
+use tailcut_workload::datacenter::Workload;
+use tailcut_workload::lsm::mix::Mix;
 
 use tailcut_base::steady::ROUNDS;
 use tailcut_ssd::config::{Classes, Handling};

@@ -1,8 +1,8 @@
 //! Why a scenario cannot run.
 
-use crate::trace::TraceError;
-use crate::workload::fio::FioErrors;
 use tailcut_base::Time;
+use tailcut_workload::fio::FioErrors;
+use tailcut_workload::trace::TraceError;
 
 /// Why a scenario cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -23,28 +23,28 @@ pub enum InputError {
     Fio(#[from] FioErrors),
     /// The limits of the run do not bound it: key and message of each problem.
     #[error("the run has no end")]
-    Run(Vec<crate::workload::Problem>),
+    Run(Vec<tailcut_workload::Problem>),
     /// The synthetic workload does not fit the device: key and message of each problem.
     #[error("the workload does not fit the device")]
-    Workload(Vec<crate::workload::Problem>),
+    Workload(Vec<tailcut_workload::Problem>),
     /// The source beside it does not fit the device: key and message of each problem.
     #[error("the source beside the workload does not fit the device")]
-    Beside(Vec<crate::workload::Problem>),
+    Beside(Vec<tailcut_workload::Problem>),
     /// The data-centre workload does not fit the device: key and message of each problem.
     #[error("the data-centre workload does not fit the device")]
-    Datacenter(Vec<crate::workload::Problem>),
+    Datacenter(Vec<tailcut_workload::Problem>),
     /// The store does not fit the device: key and message of each problem.
     #[error("the store does not fit the device")]
-    Lsm(Vec<crate::workload::Problem>),
+    Lsm(Vec<tailcut_workload::Problem>),
     /// The array does not fit its drives: key and message of each problem.
     #[error("the array does not fit its drives")]
-    Array(Vec<crate::workload::Problem>),
+    Array(Vec<tailcut_workload::Problem>),
     /// The key-value server does not fit its storage: key and message of each problem.
     #[error("the key-value server does not fit its storage")]
-    Kv(Vec<crate::workload::Problem>),
+    Kv(Vec<tailcut_workload::Problem>),
     /// There is no memory for the drives: path of the key to change, and message.
     #[error("the drives do not fit into memory")]
-    Memory(Vec<crate::workload::Problem>),
+    Memory(Vec<tailcut_workload::Problem>),
     /// The drive cannot be prepared as asked: too many blocks were bad from the factory.
     #[error("{0}")]
     Drive(String),

@@ -3,12 +3,12 @@
 
 use super::{InputError, Scenario};
 use crate::array::Members;
-use crate::workload::Problem;
 use std::fmt;
 use std::path::Path;
 use tailcut_base::quantity::show_bytes;
 use tailcut_host::BLOCK_BYTES;
 use tailcut_ssd::precondition::PreparedState;
+use tailcut_workload::Problem;
 
 /// The share of the available memory that advice fills at most, in per cent: other processes allocate
 /// meanwhile.

@@ -12,10 +12,6 @@ pub use error::InputError;
 
 use crate::kv::KvConfig;
 use crate::path::HostConfig;
-use crate::trace;
-use crate::workload::config::PaceKind;
-use crate::workload::datacenter::{DatacenterConfig, Workload};
-use crate::workload::{BesideConfig, LsmConfig, SyntheticConfig};
 use crate::world::Limits;
 use tailcut_base::Nanos;
 use tailcut_base::config::{Choice, Configure, KeyVisitor, Names, choose, count_u32};
@@ -23,6 +19,10 @@ use tailcut_host::array::ArrayConfig;
 use tailcut_ssd::config::SsdConfig;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Precondition, Preset};
+use tailcut_workload::config::PaceKind;
+use tailcut_workload::datacenter::{DatacenterConfig, Workload};
+use tailcut_workload::trace;
+use tailcut_workload::{BesideConfig, LsmConfig, SyntheticConfig};
 
 tailcut_base::choice! {
     /// When the requests of a trace are issued.

@@ -1,12 +1,12 @@
 //! The sources of a scenario's workload.
 
 use super::{InputError, ReplayTiming, Scenario};
-use crate::trace::{self, Replay, ReplayOptions, TraceError};
-use crate::workload::datacenter::Workload;
-use crate::workload::fio::FioJobs;
-use crate::workload::{Problem, Source, Synthetic, SyntheticConfig};
 use std::path::Path;
 use tailcut_base::Nanos;
+use tailcut_workload::datacenter::Workload;
+use tailcut_workload::fio::FioJobs;
+use tailcut_workload::trace::{self, Replay, ReplayOptions, TraceError};
+use tailcut_workload::{Problem, Source, Synthetic, SyntheticConfig};
 
 impl Scenario {
     /// The sources of the workload for a device of `sectors` sectors.

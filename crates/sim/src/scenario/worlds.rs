@@ -4,7 +4,6 @@ use super::{InputError, Scenario, memory};
 use crate::array::{Fill, Members, SimulatedArray};
 use crate::kv::{Backing, ByteDisk, Path, SimulatedServer, load};
 use crate::path::SimulatedHost;
-use crate::workload::Source;
 use crate::world::{Checker, RequestObserver, World};
 use tailcut_base::timers::Timers;
 use tailcut_base::{Device, Nanos, Time};
@@ -12,6 +11,7 @@ use tailcut_host::{BLOCK_SECTORS, Disk, array};
 use tailcut_ssd::config::{Protocol, QueueArbitration};
 use tailcut_ssd::precondition::{PreparedState, prepared_content};
 use tailcut_ssd::{Probe, Ssd};
+use tailcut_workload::Source;
 
 impl Scenario {
     /// The drive, prepared, and a checker that knows what is on it. It checks nothing where requests of several
@@ -49,7 +49,7 @@ impl Scenario {
             if self.array.members == array::Members::Sets {
                 message += "; the drives are here the sets of one, which are larger where there are fewer (device.sets.count)";
             }
-            return Err(InputError::Array(vec![crate::workload::Problem { key, message }]));
+            return Err(InputError::Array(vec![tailcut_workload::Problem { key, message }]));
         }
         Ok(SimulatedArray::new(&self.array, drives))
     }

@@ -1,9 +1,9 @@
 //! An issuer: one source at work, with the requests drawn ahead of their time.
 
 use super::command_of;
-use crate::workload::{DrivenRequest, Pace, Request, Schedule, Source};
 use std::collections::VecDeque;
 use tailcut_base::{Command, Nanos, Op, Status, Time};
+use tailcut_workload::{DrivenRequest, Pace, Request, Schedule, Source};
 
 /// How many requests are drawn ahead, so that their map entries can be fetched together.
 const AHEAD: usize = 48;

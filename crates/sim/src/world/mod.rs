@@ -25,7 +25,6 @@ pub(crate) use requests::{command_of, is_success};
 pub use rounds::{Round, Rounds, SteadyState};
 pub use stats::{Finished, OpStats, SlowRequest, Stats};
 
-use crate::workload::Source;
 use issuer::{Backlog, Issuer};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -34,6 +33,7 @@ use tailcut_base::device::Identify;
 use tailcut_base::digest::Digest;
 use tailcut_base::timers::Timers;
 use tailcut_base::{Class, Completion, Device, Nanos, Op, Time};
+use tailcut_workload::Source;
 
 /// A request in flight.
 #[derive(Clone, Copy, Debug)]

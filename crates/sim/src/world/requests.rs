@@ -280,7 +280,7 @@ impl<D: Device, W: RequestObserver> World<D, W> {
 
 /// A source's request as a command in a submission queue; `content` marks its data.
 #[inline]
-pub(crate) fn command_of(request: &crate::workload::Request, queue: u16, content: u32) -> Command {
+pub(crate) fn command_of(request: &tailcut_workload::Request, queue: u16, content: u32) -> Command {
     Command {
         id: CommandId(0),
         op: request.op,

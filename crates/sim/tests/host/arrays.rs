@@ -107,7 +107,7 @@ fn a_lone_read_of_a_striped_array_takes_what_it_takes_from_a_drive() {
         let mut striped = alone.clone();
         striped.array = ArrayConfig { drives: 2, layout: LayoutKind::Raid0, ..ArrayConfig::default() };
         let (alone, striped) = (run(alone).expect("it runs"), run(striped).expect("it runs"));
-        let of_host = |measured: &tailcut_sim::study::Measured| {
+        let of_host = |measured: &tailcut_sim::measured::Measured| {
             let reads = measured.kind(Op::Read).expect("there are reads");
             let waits = reads.waits.iter();
             waits.filter(|wait| wait.cause != Cause::Cell.label()).map(|wait| wait.mean_ns).sum::<f64>()

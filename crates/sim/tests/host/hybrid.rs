@@ -3,13 +3,13 @@
 use tailcut_base::Nanos;
 use tailcut_host::path::Mode;
 use tailcut_sim::Scenario;
+use tailcut_sim::measured::{Run, measure};
 use tailcut_sim::path::{Background, HostConfig};
 use tailcut_sim::storage::HostFigures;
-use tailcut_sim::study::{Run, measure};
-use tailcut_sim::workload::{BesideConfig, SyntheticConfig};
 use tailcut_sim::world::Limits;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Precondition, Preset};
+use tailcut_workload::{BesideConfig, SyntheticConfig};
 
 const MANY: u32 = 120;
 

@@ -5,13 +5,13 @@ use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Op};
 use tailcut_host::mutation::{Invariant, broken};
 use tailcut_sim::Scenario;
+use tailcut_sim::measured::{Measured, NotMeasured, Run, measure};
 use tailcut_sim::path::{Background, ControllerKind, HostConfig};
-use tailcut_sim::study::{Measured, NotMeasured, Run, measure};
-use tailcut_sim::workload::SyntheticConfig;
-use tailcut_sim::workload::address_config::Distribution;
 use tailcut_sim::world::Limits;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Precondition, Preset};
+use tailcut_workload::SyntheticConfig;
+use tailcut_workload::address_config::Distribution;
 
 pub const INTERRUPTED: [&str; 11] = [
     "scsi",

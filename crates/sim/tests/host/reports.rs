@@ -6,9 +6,9 @@ use tailcut_sim::Scenario;
 use tailcut_sim::cpu::Spent;
 use tailcut_sim::ending::run_to_end;
 use tailcut_sim::report::Report;
-use tailcut_sim::workload::config::PaceKind;
 use tailcut_sim::world::Limits;
 use tailcut_ssd::Preset;
+use tailcut_workload::config::PaceKind;
 
 /// A drive that cannot keep up with an open loop: at the end of the ramp many requests wait, and are no part of
 /// the latencies that are measured.

@@ -7,13 +7,13 @@ use tailcut_base::{Cause, Command, CommandId, Completion, Device, Nanos, Op, Sub
 use tailcut_sim::Scenario;
 use tailcut_sim::cpu::Spent;
 use tailcut_sim::cpu::costs::*;
+use tailcut_sim::measured::{Measured, Run, measure};
 use tailcut_sim::path::{ControllerKind, HostConfig, SimulatedHost};
-use tailcut_sim::study::{Measured, Run, measure};
-use tailcut_sim::workload::SyntheticConfig;
-use tailcut_sim::workload::address_config::Distribution;
 use tailcut_sim::world::{Checker, Limits};
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Precondition, Preset, Service, Ssd};
+use tailcut_workload::SyntheticConfig;
+use tailcut_workload::address_config::Distribution;
 
 const DEVICE: u64 = 1041;
 

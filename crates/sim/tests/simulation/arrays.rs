@@ -8,11 +8,11 @@ use tailcut_host::array::{ArrayConfig, LayoutKind, Members, ReadPolicy};
 use tailcut_sim::Scenario;
 use tailcut_sim::ending::run_to_end;
 use tailcut_sim::report::Report;
-use tailcut_sim::workload::SyntheticConfig;
-use tailcut_sim::workload::config::PaceKind;
 use tailcut_sim::world::Limits;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Precondition, Preset, SetsBy, SetsConfig};
+use tailcut_workload::SyntheticConfig;
+use tailcut_workload::config::PaceKind;
 
 /// Six small drives; SWAN as two groups of three.
 fn scenario(layout: LayoutKind) -> Scenario {

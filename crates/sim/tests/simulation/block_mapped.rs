@@ -3,11 +3,11 @@
 use std::ops::ControlFlow;
 use tailcut_base::Nanos;
 use tailcut_sim::Scenario;
-use tailcut_sim::workload::address_config::Distribution;
 use tailcut_sim::world::World;
 use tailcut_ssd::config::MappingLevel;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Preset, Ssd};
+use tailcut_workload::address_config::Distribution;
 
 fn scenario(requests: u64) -> Scenario {
     let mut scenario = Scenario { device: Preset::G.config(), ..Scenario::default() };

@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use tailcut_base::{Class, Nanos, Op, Status, Time};
 use tailcut_sim::Scenario;
-use tailcut_sim::workload::{DrivenRequest, Pace, Request, Source};
 use tailcut_sim::world::{Limits, World};
 use tailcut_ssd::{Preset, Ssd};
+use tailcut_workload::{DrivenRequest, Pace, Request, Source};
 
 /// The log of each thread of an application: submission and completion times of its requests.
 type Log = Rc<RefCell<Vec<(u64, Time, Time)>>>;

@@ -7,11 +7,11 @@ use tailcut_host::array::LayoutKind;
 use tailcut_sim::ending::run_to_end;
 use tailcut_sim::report::{KindReport, Report};
 use tailcut_sim::scenario::Scenario;
-use tailcut_sim::workload::SyntheticConfig;
-use tailcut_sim::workload::config::PaceKind;
 use tailcut_sim::world::Limits;
 use tailcut_ssd::Preset;
 use tailcut_ssd::precondition::PreparedState;
+use tailcut_workload::SyntheticConfig;
+use tailcut_workload::config::PaceKind;
 
 fn kind<'r>(report: &'r Report, name: &str) -> &'r KindReport {
     report.kinds.iter().find(|kind| kind.kind == name).expect("it occurred")

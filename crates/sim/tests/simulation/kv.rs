@@ -10,14 +10,13 @@ use tailcut_sim::cpu::{Spent, costs as cores};
 use tailcut_sim::ending::run_to_end;
 use tailcut_sim::kv::{Backing, ByteDisk, Kept, KvConfig, Loaded, Path, SimulatedServer, costs, load};
 use tailcut_sim::report::Report;
-use tailcut_sim::study;
-use tailcut_sim::workload::address_config::Distribution;
-use tailcut_sim::workload::config::PaceKind;
-use tailcut_sim::workload::{AddressConfig, SyntheticConfig};
 use tailcut_sim::world::{Checker, Limits, RunError, World};
 use tailcut_sim::{Scenario, Storage};
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Precondition, Preset};
+use tailcut_workload::address_config::Distribution;
+use tailcut_workload::config::PaceKind;
+use tailcut_workload::{AddressConfig, SyntheticConfig};
 
 /// Half gets, half sets, in a small store on small drives.
 fn scenario(layout: Option<LayoutKind>) -> Scenario {
@@ -237,22 +236,4 @@ fn a_get_from_memory_takes_the_sum_of_its_steps() {
     // A histogram is exact to a thousandth.
     let min = figures.from_memory.min();
     assert!(min.0.abs_diff(least.0) <= least.0 / 1000, "{min} and not {least}");
-}
-
-/// The goal of the study `beyond-kv`, in its quick form: with control of collection, as many sets hardly
-/// affect gets.
-#[test]
-fn gets_wait_no_longer_for_sets_where_collection_is_controlled() {
-    let study = study::by_id("beyond-kv").expect("there is such a study");
-    let options = study::Options { quick: true, ..study::Options::default() };
-    let runs = study.next(&options, &[]);
-    let last = |label: &str| {
-        let run = runs.iter().find(|run| run.label == label).expect("it is one of its runs");
-        let measured = study::measure(run, &|| false).expect("it runs");
-        measured.kv.expect("it is a server").from_flash.percentile(99.9).as_secs_f64()
-    };
-    let ratio = last("GCCTRL/50/50") / last("GCCTRL/gets-alone");
-    assert!(ratio < 1.3, "{ratio}");
-    let uncontrolled = last("EPCH/50/50") / last("EPCH/gets-alone");
-    assert!(uncontrolled > 3.0, "{uncontrolled}");
 }

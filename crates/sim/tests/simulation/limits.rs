@@ -9,14 +9,14 @@ use tailcut_sim::ending::run_to_end;
 use tailcut_sim::report::Report;
 use tailcut_sim::scenario::Scenario;
 use tailcut_sim::storage::Storage;
-use tailcut_sim::workload::SyntheticConfig;
-use tailcut_sim::workload::config::{ArrivalKind, PaceKind};
 use tailcut_sim::world::{Limits, World};
 use tailcut_ssd::Preset;
 use tailcut_ssd::config::{ChipPolicy, Handling, SsdConfig};
 use tailcut_ssd::flash::geometry::{Geometry, ReadyBusy};
 use tailcut_ssd::flash::timing::CellKind;
 use tailcut_ssd::precondition::{Precondition, PreparedState};
+use tailcut_workload::SyntheticConfig;
+use tailcut_workload::config::{ArrivalKind, PaceKind};
 
 pub fn report_of<S: Storage>(scenario: &Scenario, mut world: World<S, ()>) -> Report {
     let watch = &mut |_: &_| ControlFlow::Continue(());

@@ -7,12 +7,12 @@ use tailcut_host::array::{ArrayConfig, LayoutKind};
 use tailcut_sim::ending::{Ends, run_to_end, run_to_end_observed};
 use tailcut_sim::report::Report;
 use tailcut_sim::timeline::{Devices, MOST, Requests, Timeline};
-use tailcut_sim::workload::SyntheticConfig;
-use tailcut_sim::workload::config::PaceKind;
 use tailcut_sim::world::{Limits, RequestObserver, World};
 use tailcut_sim::{Scenario, Storage};
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Precondition, Preset};
+use tailcut_workload::SyntheticConfig;
+use tailcut_workload::config::PaceKind;
 
 fn scenario() -> Scenario {
     let mut device = Preset::G.config();

@@ -1,15 +1,15 @@
 //! Nothing is lost, nothing is invented, and one seed has one result.
 
-use crate::drives;
-use crate::runs::{TO_THE_END, drive, run, source};
+use super::drives;
+use super::runs::{TO_THE_END, drive, run, source};
 use tailcut_base::random::Stream;
 use tailcut_base::{Device, Nanos, Op};
-use tailcut_sim::workload::size::Sizes;
-use tailcut_sim::workload::{ArrivalPlan, Pattern, Recipe};
 use tailcut_sim::world::World;
 use tailcut_ssd::config::QueueArbitration;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Ssd, SsdConfig};
+use tailcut_workload::size::Sizes;
+use tailcut_workload::{ArrivalPlan, Pattern, Recipe};
 
 /// The results that must be equal in two runs with one seed.
 #[derive(Debug, PartialEq)]

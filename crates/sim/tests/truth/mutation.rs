@@ -1,15 +1,15 @@
 //! Planted bugs: a device that breaks its guarantees must be detected, or runs prove nothing.
 
-use crate::drives;
-use crate::runs::{TO_THE_END, drive, run, source};
+use super::drives;
+use super::runs::{TO_THE_END, drive, run, source};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
 use tailcut_base::{Cause, Command, Completion, Device, Nanos, Op, Submit, Time};
-use tailcut_sim::workload::Recipe;
 use tailcut_sim::world::{RunError, World};
 use tailcut_ssd::Ssd;
 use tailcut_ssd::precondition::PreparedState;
+use tailcut_workload::Recipe;
 
 /// A device's repeated misbehaviour: a single wrong write may be overwritten before it is read.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -145,7 +145,7 @@ fn outcome(bug: Bug, every: u32) -> Result<Result<(), RunError>, String> {
         // One at a time, so that the two writes of a page are in order.
         depth: 1,
         requests: Some(20_000),
-        ..crate::queueing::one_sector(Recipe::new(sectors.min(32)))
+        ..super::queueing::one_sector(Recipe::new(sectors.min(32)))
     };
     let mut world = World::new(device, checker, vec![source("load", &recipe, 1)], TO_THE_END);
     catch_unwind(AssertUnwindSafe(|| run(&mut world))).map_err(|panic| {

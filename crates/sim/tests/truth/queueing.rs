@@ -1,14 +1,14 @@
 //! Waiting times against queueing theory.
 
-use crate::drives;
-use crate::runs::{TO_THE_END, drive, run, source};
+use super::drives;
+use super::runs::{TO_THE_END, drive, run, source};
 use std::ops::ControlFlow;
 use tailcut_base::{Nanos, Op};
-use tailcut_sim::workload::arrival::BurstEnd;
-use tailcut_sim::workload::{ArrivalPlan, Recipe, Schedule};
 use tailcut_sim::world::{Limits, Overload, Progress, World};
 use tailcut_ssd::SsdConfig;
 use tailcut_ssd::precondition::PreparedState;
+use tailcut_workload::arrival::BurstEnd;
+use tailcut_workload::{ArrivalPlan, Recipe, Schedule};
 
 /// A drive with one die and pages of 4 KiB, and its sectors.
 fn one_die() -> (SsdConfig, u64) {
@@ -175,7 +175,7 @@ fn littles_law_holds_under_garbage_collection() {
 /// Requests of one sector each, in all lanes.
 pub fn one_sector(mut recipe: Recipe) -> Recipe {
     for lane in [&mut recipe.read, &mut recipe.write, &mut recipe.trim] {
-        lane.sizes = tailcut_sim::workload::size::Sizes::Fixed(1);
+        lane.sizes = tailcut_workload::size::Sizes::Fixed(1);
         lane.align = 1;
     }
     recipe

@@ -2,10 +2,10 @@
 
 use std::ops::ControlFlow;
 use tailcut_base::{Device, Nanos};
-use tailcut_sim::workload::{Recipe, Source, Synthetic};
 use tailcut_sim::world::{Checker, Limits, RunError, World};
 use tailcut_ssd::precondition::{PreparedState, prepared_content};
 use tailcut_ssd::{Precondition, Ssd, SsdConfig};
+use tailcut_workload::{Recipe, Source, Synthetic};
 
 /// No limit except the end of the sources.
 pub const TO_THE_END: Limits =

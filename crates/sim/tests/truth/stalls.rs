@@ -1,12 +1,12 @@
 //! The time that requests wait at a full queue, exact to the nanosecond.
 
-use crate::drives;
-use crate::queueing::one_sector;
-use crate::runs::{TO_THE_END, drive, run, source};
+use super::drives;
+use super::queueing::one_sector;
+use super::runs::{TO_THE_END, drive, run, source};
 use tailcut_base::Nanos;
-use tailcut_sim::workload::{ArrivalPlan, Recipe};
 use tailcut_sim::world::{Limits, Stats, World};
 use tailcut_ssd::precondition::PreparedState;
+use tailcut_workload::{ArrivalPlan, Recipe};
 
 /// Command, cell and transfer of a page of 512 B at 333 MB/s, and the link behind them.
 const SERVICE: u64 = 7 * 25 + 20_000 + 1_538 + 131;

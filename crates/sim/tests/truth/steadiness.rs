@@ -1,13 +1,13 @@
 //! Steady state of runs, by the SNIA Performance Test Specification (section 2.1.4).
 
-use crate::drives;
-use crate::queueing::one_sector;
-use crate::runs::{TO_THE_END, drive, run, source};
+use super::drives;
+use super::queueing::one_sector;
+use super::runs::{TO_THE_END, drive, run, source};
 use tailcut_base::{Device, Nanos};
-use tailcut_sim::workload::Recipe;
 use tailcut_sim::world::{Limits, World};
 use tailcut_ssd::Ssd;
 use tailcut_ssd::precondition::PreparedState;
+use tailcut_workload::Recipe;
 
 /// Random writes until the rounds are level. A round is half of the time that writing the empty drive once
 /// takes.

@@ -8,7 +8,7 @@ use crate::format::short_time;
 use crate::terminal::{Align, ColorMode, Table, TextRole};
 use serde_json::Value;
 use std::fmt::Write;
-use tailcut_sim::study::{self, Row};
+use tailcut_study::Row;
 
 /// Percentiles of the latency curve.
 const CURVE: [f64; 4] = [50.0, 99.0, 99.9, 100.0];
@@ -177,7 +177,7 @@ pub fn json(ground: &RoundSetup, cells: &[Cell], is_quick: bool) -> Value {
             rows.push(Row::new(goal.case(threads), "ratio", "ratio", median).limit(goal.ratio).note(note));
         }
     }
-    serde_json::to_value(study::Table::new("bench-path", 0, is_quick, rows)).expect("plain data")
+    serde_json::to_value(tailcut_study::Table::new("bench-path", 0, is_quick, rows)).expect("plain data")
 }
 
 fn rows_of(cell: &Cell, case: &str) -> Vec<Row> {

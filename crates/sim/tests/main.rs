@@ -1,0 +1,7 @@
+//! Simulated drives, arrays, hosts and servers.
+
+#![allow(missing_docs)]
+
+mod host;
+mod simulation;
+mod truth;

@@ -1,0 +1,41 @@
+//! How drives are made.
+
+use super::flash::Backend;
+use tailcut_base::Nanos;
+use tailcut_host::Disk;
+
+/// How a drive is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Model {
+    /// Blocks.
+    pub blocks: u64,
+    /// Commands at a time.
+    pub depth: u32,
+    /// The most blocks of a command.
+    pub most_blocks: u32,
+    /// It acknowledges writes before they are durable.
+    pub volatile_cache: bool,
+    /// The shortest and the longest time of a command, where times are drawn.
+    pub latency: (Nanos, Nanos),
+    /// What times and failures come from.
+    pub backend: Backend,
+    /// It keeps protection information with its blocks.
+    pub sealed: bool,
+    /// The chance that it refuses a read that may be refused, in parts per million; where times are drawn.
+    pub busy: u32,
+    /// It knows the calls of the control interface.
+    pub has_control: bool,
+}
+
+impl Model {
+    /// The drive's identity as a disk.
+    pub fn disk(&self) -> Disk {
+        Disk {
+            blocks: self.blocks,
+            depth: self.depth,
+            most_blocks: self.most_blocks,
+            volatile_cache: self.volatile_cache,
+            copies: 1,
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Workloads and traces.
+
+#![allow(missing_docs)]
+
+mod traces;
+mod workloads;
