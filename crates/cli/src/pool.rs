@@ -36,7 +36,7 @@ impl<'p> ThreadPool<'p> {
 
     /// Calls `take` on this thread with each result as it comes, and with ticks a few times a second. `work` is
     /// handed an item and a function that tells whether to give up. Returns once every thread has ended: all items
-    /// are done, or `is_over`, or `take` has broken off; results that come after that are taken, too.
+    /// are done, or `is_over`, or `take` has broken off; results that come after that are passed on as well.
     pub fn each<T: Sync, R: Send>(
         &self,
         items: &[T],

@@ -40,7 +40,7 @@ pub enum Counted {
     NoMemory,
 }
 
-/// What the header of a hit says of the item.
+/// What the header of a hit reports about the item.
 #[derive(Clone, Copy, Debug)]
 pub struct Hit {
     /// The client flags that it was stored with.
