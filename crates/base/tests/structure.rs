@@ -280,7 +280,7 @@ fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
 }
 
 /// `Ssd` is an event loop over three state machines: frontend, mapping and backend. `FIELDS` limits the fields of
-/// `Ssd`, `FILES` the source files with methods of it; all of them are `ssd/src/ssd.rs` or in the folder beside it, and
+/// `Ssd`, `FILES` the source files with methods of it; all of them are in the folder `ssd/src/ssd`, and
 /// none is long.
 #[test]
 fn a_drive_is_three_machines_and_a_loop() {
