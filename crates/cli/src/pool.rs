@@ -134,9 +134,11 @@ mod tests {
 
     #[test]
     fn work_under_way_is_told_of_the_last_result() {
-        // The second item ends only because the first was the last.
+        // The second item ends only because the first was the last, which ends once the second has begun.
+        let has_begun = AtomicBool::new(false);
         let work = |&item: &u64, is_over: &IsOver<'_>| {
-            while item == 2 && !is_over() {
+            has_begun.fetch_or(item == 2, Ordering::Relaxed);
+            while !(has_begun.load(Ordering::Relaxed) && (item == 1 || is_over())) {
                 thread::yield_now();
             }
             item
