@@ -11,7 +11,7 @@ impl<B: Block> Raid<B> {
         self.locks.check()?;
         for (id, batch) in self.batches.allocated().filter(|(_, batch)| !batch.has_ended) {
             for &piece in &batch.pieces {
-                let Some(write) = self.locks.look(piece) else { return Err(format!("{id} lost {piece}")) };
+                let Some(write) = self.locks.piece(piece) else { return Err(format!("{id} lost {piece}")) };
                 let is_write = matches!(write.kind, Kind::Write | Kind::Trim);
                 ensure!(
                     is_write && write.unit == batch.unit,

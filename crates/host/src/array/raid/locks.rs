@@ -179,7 +179,7 @@ impl Locks {
     }
 
     /// A piece of work, if it has not ended.
-    pub fn look(&self, piece: PieceId) -> Option<&Piece> {
+    pub fn piece(&self, piece: PieceId) -> Option<&Piece> {
         self.pieces.get(piece)
     }
 
