@@ -3,7 +3,7 @@
 use super::damage::Damages;
 use super::fetch::Fetched;
 use super::flash::Flash;
-use super::front::{Front, FrontSize};
+use super::front::Front;
 use super::ghost::Ghost;
 use super::hash::KeyHash;
 use super::index::{Entry, Index};
@@ -216,7 +216,7 @@ impl Engine {
         assert_eq!(settings.problems(), Vec::<String>::new(), "settings fit together");
         Engine {
             index: Index::new(settings.partition_bits(flash.as_ref().map_or(0, |flash| flash.log.bytes()))),
-            front: Front::new(FrontSize { memory: settings.memory, most_item: settings.most_item }),
+            front: Front::new(&settings),
             ghost: Ghost::new(settings.memory / GHOST_BYTES),
             settings,
             seed,

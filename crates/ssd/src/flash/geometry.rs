@@ -223,7 +223,7 @@ pub struct Layout {
     /// Planes of a die.
     pub planes: Divisor,
     /// Ready/busy lines of a channel.
-    pub luns: Divisor,
+    luns: Divisor,
 }
 
 impl Layout {

@@ -21,7 +21,7 @@ pub struct TaggedCommand {
     /// Up to where its latency is accounted for.
     pub mark: Time,
     /// First logical page.
-    pub first_page: LogicalPage,
+    first_page: LogicalPage,
     /// Number of pages that it touches.
     pub pages: u32,
     /// Pages that are not done yet.

@@ -8,7 +8,7 @@
 //! of drives.
 
 use crate::array::DriveId;
-use crate::array::reads::{Copies, CopyStep, MOST_COPIES};
+use crate::array::reads::{Copies, MOST_COPIES};
 use std::ops::{Deref, Range};
 use tailcut_base::cast::to_usize;
 use tailcut_base::ids::Id;
@@ -44,7 +44,7 @@ pub struct Geometry {
     /// Placement of the copies.
     pub copies: Copies,
     /// Number of token groups.
-    pub groups: usize,
+    groups: usize,
     /// Number of drives that hold first copies: those that share chunks with the drives behind them.
     chains: usize,
     /// Blocks per chunk.
@@ -130,7 +130,7 @@ impl Geometry {
         let first = self.copies.first + self.copies.count as u64 * row * self.chunk + offset;
         let mut places = [Place { drive, block: first }; MOST_COPIES];
         for (copy, place) in places.iter_mut().enumerate().take(self.copies.count).skip(1) {
-            let (drive, block) = self.copies.copy_from(drive, first, CopyStep { from: 0, to: copy });
+            let (drive, block) = self.copies.copy_from(drive, first, copy.cast_signed());
             *place = Place { drive, block };
         }
         Places { places, count: self.copies.count }
@@ -143,7 +143,7 @@ impl Geometry {
             return None;
         }
         let copy = self.copies.copy_at(place.block);
-        let (drive, block) = self.copies.copy_from(place.drive, place.block, CopyStep { from: copy, to: 0 });
+        let (drive, block) = self.copies.copy_from(place.drive, place.block, -copy.cast_signed());
         let (chunk, offset) =
             ((block - self.copies.first) / self.chunk, (block - self.copies.first) % self.chunk);
         let chunk = chunk / self.copies.count as u64 * self.chains as u64 + u64::from(drive.get());

@@ -196,7 +196,7 @@ pub fn sum(bytes: &mut Vec<u8>) {
 pub struct Fields<'b> {
     bytes: &'b [u8],
     /// Offset of the next byte.
-    pub at: usize,
+    at: usize,
 }
 
 impl<'b> Fields<'b> {

@@ -43,7 +43,7 @@ pub struct LogFigures {
     /// Sum of their valid blocks.
     pub victim_blocks: u64,
     /// Positions per row, the denominator of the valid share.
-    pub row_positions: u32,
+    row_positions: u32,
     /// Collected rows whose blocks had to be looked up in the map, because a summary could not be read.
     pub rows_without_summary: u64,
     /// Rows that could not be collected because of unreadable blocks.

@@ -37,7 +37,7 @@ pub struct OpenRow<B> {
     /// Stripes before this one are on the drives, with their parity.
     pub complete: u32,
     /// Nothing more is appended; the rest is being written.
-    pub is_closing: bool,
+    is_closing: bool,
     /// Block of the host at each position plus 1, or [`NO_BLOCK`].
     pub blocks: Vec<u64>,
     width: u32,

@@ -27,7 +27,7 @@ pub struct Batch<B> {
     /// Unreadable cells of drives in sync.
     pub bad: Cells,
     /// Cells of drives that are not in sync, and the bad ones.
-    pub unknown: Cells,
+    unknown: Cells,
     /// State of the reads for the parity.
     pub asked: CellReads,
     /// For each row, the exclusive or of the old content of written cells and the old parity, as received.
@@ -58,7 +58,7 @@ pub struct Batch<B> {
     /// Attribution of its time up to `mark`.
     pub spans: Spans,
     /// Time up to which its time is attributed.
-    pub mark: Time,
+    mark: Time,
 }
 
 /// The reads required before rows can be written.
@@ -67,7 +67,7 @@ pub struct Plan {
     /// Cells to read; the parity of a row is the exclusive or of the cells read and the cells written.
     pub reads: Cells,
     /// Parity cells to write.
-    pub parities: Cells,
+    parities: Cells,
 }
 
 impl<B: Block> Batch<B> {

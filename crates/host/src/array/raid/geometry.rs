@@ -34,7 +34,7 @@ pub struct Geometry {
     /// Number of drives.
     pub width: usize,
     /// Placement of the parity.
-    pub parity: Parity,
+    parity: Parity,
     /// Rows per unit; divides the chunk.
     pub rows: usize,
 }

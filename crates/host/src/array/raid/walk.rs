@@ -66,7 +66,7 @@ id! {
 pub struct Walk {
     id: WalkId,
     /// Purpose of the pass.
-    pub task: Task,
+    task: Task,
     /// The next unit, and the end of the pass.
     next: u64,
     end: u64,

@@ -19,7 +19,7 @@ mod wanted;
 pub use checksums::Checksums;
 pub use counts::{DriveFaults, ReadCounts};
 pub use read::ReadId;
-pub use redundancy::{Copies, CopyStep, MOST_COPIES, Redundancy};
+pub use redundancy::{Copies, MOST_COPIES, Redundancy};
 pub use seal::{SealAge, seal_of};
 use tailcut_base::cast::to_u8;
 pub use wanted::{BlockRead, ReadResult, ReconstructWhen};

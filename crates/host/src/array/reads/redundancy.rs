@@ -32,15 +32,6 @@ pub struct Copies {
     pub chunk: u64,
 }
 
-/// From one copy of a block to another, by their numbers, from 0.
-#[derive(Clone, Copy, Debug)]
-pub struct CopyStep {
-    /// The copy whose place is known.
-    pub from: usize,
-    /// The copy whose place is wanted.
-    pub to: usize,
-}
-
 /// Largest number of copies of a block.
 pub const MOST_COPIES: usize = 4;
 
@@ -81,14 +72,14 @@ impl Copies {
     /// Place of copy `wanted` of a block, given the place of one of its copies.
     #[inline]
     pub fn copy(&self, drive: DriveId, block: u64, wanted: usize) -> (DriveId, u64) {
-        self.copy_from(drive, block, CopyStep { from: self.copy_at(block), to: wanted })
+        self.copy_from(drive, block, wanted.cast_signed() - self.copy_at(block).cast_signed())
     }
 
-    /// Place of another copy of a block, given the place of one.
+    /// Place of the copy of a block that is `step` copies behind the one at this place, or before it if
+    /// negative.
     #[inline]
-    pub fn copy_from(&self, drive: DriveId, block: u64, step: CopyStep) -> (DriveId, u64) {
-        let CopyStep { from, to } = step;
-        let after = drive.index() + self.drives + to - from;
+    pub fn copy_from(&self, drive: DriveId, block: u64, step: isize) -> (DriveId, u64) {
+        let after = (drive.index() + self.drives).wrapping_add_signed(step);
         let drive = DriveId::at(if after >= 2 * self.drives {
             after - 2 * self.drives
         } else if after >= self.drives {
@@ -96,7 +87,7 @@ impl Copies {
         } else {
             after
         });
-        (drive, block + to as u64 * self.chunk - from as u64 * self.chunk)
+        (drive, block.wrapping_add_signed(step as i64 * self.chunk.cast_signed()))
     }
 
     /// Number of the copy at this place.

@@ -22,7 +22,7 @@ impl RequestSlot {
 #[derive(Clone, Debug)]
 pub struct HostRequest<B> {
     /// The host's identifier.
-    pub id: u32,
+    id: u32,
     /// Operation.
     pub op: Op,
     /// Force unit access: a write is durable at completion.
@@ -38,7 +38,7 @@ pub struct HostRequest<B> {
     /// Data of a write; for a read, the data read so far.
     pub data: Vec<B>,
     /// For a read that repairs, the right data.
-    pub right: Vec<B>,
+    right: Vec<B>,
     pending: u32,
     status: Status,
     spans: Spans,

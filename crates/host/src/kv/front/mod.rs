@@ -11,6 +11,7 @@ mod check;
 use super::item::{Item, Value};
 use super::place::{FrontUnit, UNIT};
 use super::record::Header;
+use super::settings::Settings;
 use prefetch_index::prefetch_index;
 use std::collections::VecDeque;
 use tailcut_base::cast::{to_u32, to_usize};
@@ -87,20 +88,13 @@ struct Cursor {
     lead: u32,
 }
 
-/// What a front is made for.
-#[derive(Clone, Copy, Debug)]
-pub struct FrontSize {
-    /// About how many bytes it has.
-    pub memory: u64,
-    /// Bytes of the largest item, including its header: the least size of a segment.
-    pub most_item: u64,
-}
-
 impl Front {
-    /// An empty front. The system commits the memory when it is first written.
-    pub fn new(size: FrontSize) -> Front {
-        let segment = size.most_item.next_power_of_two().max(LEAST_SEGMENT);
-        let segments = (size.memory / segment).clamp(LEAST_SEGMENTS, u64::from(u32::MAX) * UNIT / segment);
+    /// An empty front of about [`Settings::memory`] bytes, in segments that fit [`Settings::most_item`]. The
+    /// system commits the memory when it is first written.
+    pub fn new(settings: &Settings) -> Front {
+        let segment = settings.most_item.next_power_of_two().max(LEAST_SEGMENT);
+        let segments =
+            (settings.memory / segment).clamp(LEAST_SEGMENTS, u64::from(u32::MAX) * UNIT / segment);
         Front {
             memory: vec![0; to_usize(segment * segments)],
             segment: to_usize(segment),
@@ -429,7 +423,7 @@ mod tests {
     proptest! {
         #[test]
         fn victims_are_told_of_in_their_order_before_their_turn(sizes in prop::collection::vec(0u32..3000, 1..400)) {
-            let mut front = Front::new(FrontSize { memory: 1 << 20, most_item: 4096 });
+            let mut front = Front::new(&Settings { memory: 1 << 20, most_item: 4096, ..Settings::default() });
             for value in sizes {
                 let header = Header { key: 1, value, ..Header::default() };
                 let Some(unit) = front.reserve(Queue::Small, header.record_bytes(), false) else { break };

@@ -60,7 +60,7 @@ use tailcut_base::Time;
 struct Session {
     receiver: Receiver,
     /// Replies ready to be sent.
-    pub out: SendQueue,
+    out: SendQueue,
     /// Pending replies, in order.
     waiting: VecDeque<Waiting>,
     /// Reply number of the first pending one.
@@ -79,7 +79,7 @@ struct Session {
     /// clients have used up the ration of this iteration.
     has_yielded: bool,
     /// No further command is accepted; the session ends when all replies are complete.
-    pub closing: Option<Reason>,
+    closing: Option<Reason>,
     /// Upper bound of the memory of pending requests, in bytes.
     awaited: u64,
     /// Length in bytes of the value being received.
@@ -88,7 +88,7 @@ struct Session {
     charged: usize,
     since: Time,
     /// The client has disconnected, but replies are pending.
-    pub is_gone: bool,
+    is_gone: bool,
 }
 
 /// A pending reply.

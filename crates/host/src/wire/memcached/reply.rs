@@ -40,7 +40,7 @@ pub enum Counted {
     NoMemory,
 }
 
-/// What the header of a hit reports about the item.
+/// The attributes of an item in the header of a hit.
 #[derive(Clone, Copy, Debug)]
 pub struct Hit {
     /// The client flags that it was stored with.

@@ -47,9 +47,9 @@ pub struct Entry {
     /// Content that `change` applies to.
     pub base: u32,
     /// The change made by the writes since then.
-    pub change: Change,
+    change: Change,
     /// Sectors that have been written.
-    pub sectors: u64,
+    sectors: u64,
     /// True when the whole page is here.
     pub whole: bool,
     /// It has room in the buffer; until then its data is still with the host.

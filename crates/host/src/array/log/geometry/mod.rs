@@ -61,7 +61,7 @@ pub struct Geometry {
     sums_blocks: u64,
     has_checksums: bool,
     /// Blocks of a checkpoint region on each drive, including the header in front.
-    pub region_blocks: u64,
+    region_blocks: u64,
     /// Largest number of valid blocks of a victim; see [`Geometry::victim_most`].
     victim_most: u32,
     /// See [`Geometry::cost_of_hop`].
