@@ -8,8 +8,8 @@ use super::worker::{Acceptor, Datagrams, Entries, Worker, WorkerResult};
 use crate::Clock;
 use crate::ctl::Steered;
 use crate::listener::{Address, BindOptions, CannotListen, Listener};
+use crate::reactor::Mailbox;
 use crate::serve::control_server::{ControlServer, Windows};
-use crate::serve::mailbox::Mailbox;
 use crate::system;
 use std::io;
 use std::net::SocketAddr;
@@ -244,7 +244,7 @@ impl<D: Steered + Send + 'static> Server<D> {
     pub fn stop(self) -> Served<D> {
         // While the worker threads can still answer.
         if let Some((control_server, stop)) = self.control_server {
-            stop.post(());
+            stop.stop();
             control_server.join().unwrap_or_else(|panic| resume_unwind(panic));
         }
         (0..self.threads.len() as u32).for_each(|thread| self.common.post(thread, Message::Stop));

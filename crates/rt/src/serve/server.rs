@@ -4,13 +4,14 @@ use super::acceptor::{Acceptor, Route};
 use super::control_server::{AdminTarget, ControlServer, Exported, Windows};
 use super::failed::Remains;
 use super::figures::{Figures, Live};
-use super::mailbox::Mailbox;
+use super::mailbox;
 use super::service::{Message, Service};
 use super::tls::{Encryption, Gate, Handshakes, Relay};
 use super::ublk::{CannotAttach, Device, Shape};
 use crate::Clock;
 use crate::ctl::Steered;
 use crate::listener::{Address, BindOptions, CannotListen, Listener};
+use crate::reactor::Mailbox;
 use crate::system;
 use std::io;
 use std::panic::resume_unwind;
@@ -95,7 +96,7 @@ pub struct Server<D> {
 
 struct Running<D> {
     name: String,
-    mailbox: Arc<Mailbox<Message>>,
+    mailbox: Arc<mailbox::Mailbox<Message>>,
     live: Arc<Live>,
     thread: JoinHandle<Option<(Figures, D)>>,
 }
@@ -267,10 +268,10 @@ impl<D: Steered + Send + 'static> Server<D> {
 
     /// Stops accepting connections, completes requests in flight, flushes the drives and returns them.
     pub fn stop(self) -> Served<D> {
-        self.stop.post(());
+        self.stop.stop();
         let turned_away = self.acceptor.join().unwrap_or_else(|panic| resume_unwind(panic));
         // While the services can still answer.
-        self.stop_control_server.post(());
+        self.stop_control_server.stop();
         self.control_server.join().unwrap_or_else(|panic| resume_unwind(panic));
         drop(self.devices);
         let failed = |service: &&Running<D>| service.live.has_failed.load(Ordering::Relaxed);
@@ -291,7 +292,7 @@ impl<D: Steered + Send + 'static> Running<D> {
         clock: Clock,
         open_connections: &Arc<AtomicUsize>,
     ) -> io::Result<(Running<D>, Receiver<Beginning<E>>)> {
-        let (mailbox, live) = (Arc::new(Mailbox::new()?), Arc::new(Live::default()));
+        let (mailbox, live) = (Arc::new(mailbox::Mailbox::new()?), Arc::new(Live::default()));
         let (messages, figures, open_connections) =
             (Arc::clone(&mailbox), Arc::clone(&live), Arc::clone(open_connections));
         let remains = Remains {
@@ -331,7 +332,7 @@ impl<E> From<io::Error> for NotBegun<E> {
 
 /// Starts the thread that carries out TLS, and returns the gate to it.
 fn relay(encryption: &Encryption, limits: Limits, clock: Clock) -> io::Result<(Relay, Gate)> {
-    let mailbox = Arc::new(Mailbox::new()?);
+    let mailbox = Arc::new(mailbox::Mailbox::new()?);
     let relay = Relay::start(&encryption.certificates, Arc::clone(&mailbox), limits, clock)?;
     Ok((relay, Gate::new(mailbox, &limits)))
 }
