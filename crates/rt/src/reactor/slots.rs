@@ -96,6 +96,13 @@ impl<C> Slots<C> {
         self.slots.get_mut(SlotId::new(slot)).map(|(_, connection)| connection)
     }
 
+    /// The connection on a slot, if there is one, with its token.
+    #[inline]
+    pub fn entry(&mut self, slot: u32) -> Option<(Token, &mut C)> {
+        let (generation, connection) = self.slots.get_mut(SlotId::new(slot))?;
+        Some((Token::slot(slot, *generation), connection))
+    }
+
     /// The token of the connection on a slot, which must exist (panics otherwise).
     #[inline]
     pub fn token(&self, slot: u32) -> Token {

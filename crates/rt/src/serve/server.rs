@@ -332,7 +332,7 @@ impl<E> From<io::Error> for NotBegun<E> {
 
 /// Starts the thread that carries out TLS, and returns the gate to it.
 fn relay(encryption: &Encryption, limits: Limits, clock: Clock) -> io::Result<(Relay, Gate)> {
-    let mailbox = Arc::new(mailbox::Mailbox::new()?);
+    let mailbox = Arc::new(Mailbox::new()?);
     let relay = Relay::start(&encryption.certificates, Arc::clone(&mailbox), limits, clock)?;
     Ok((relay, Gate::new(mailbox, &limits)))
 }
