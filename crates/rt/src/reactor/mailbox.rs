@@ -63,6 +63,11 @@ impl<T> Mailbox<T> {
         self.wake(state);
     }
 
+    /// True if the thread was asked to stop.
+    pub fn is_stopping(&self) -> bool {
+        self.lock().is_stopping
+    }
+
     /// True if there are messages, or a request to stop, that were not taken. Messages that are being posted may
     /// be missed; [`Mailbox::arm`] misses none.
     #[inline]

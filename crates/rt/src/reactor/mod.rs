@@ -187,8 +187,9 @@ impl<M> Reactor<M> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         // Edge-triggered: a wake-up need not be read from the mailbox's descriptor.
         epoll::add(&epoll, &*mailbox, Token::MAILBOX.into(), EDGE)?;
-        let (messages, polled) = (Vec::new(), Time::ZERO);
-        Ok(Reactor { epoll, mailbox, messages, clock, spin, unpolled: 0, polled, is_stopping: false })
+        // A loop that takes over from another one may be asked to stop already.
+        let (messages, polled, is_stopping) = (Vec::new(), Time::ZERO, mailbox.is_stopping());
+        Ok(Reactor { epoll, mailbox, messages, clock, spin, unpolled: 0, polled, is_stopping })
     }
 
     /// Takes the messages that have arrived. Give the vector back with [`Reactor::recycle`] for its memory.

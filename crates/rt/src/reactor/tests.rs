@@ -103,6 +103,18 @@ fn each_of_many_messages_wakes_it_and_so_does_a_stop() {
     assert!(harness.iterations <= 2 * 2001 + 1, "{} iterations", harness.iterations);
 }
 
+/// As after a panic of the first loop.
+#[test]
+fn a_loop_that_takes_over_a_mailbox_ends_if_the_other_was_asked_to_stop() {
+    let first = Harness::new(channel().0);
+    first.mailbox.stop();
+    assert!(first.mailbox.take(&mut Vec::new()));
+    let mailbox = Arc::clone(&first.mailbox);
+    let clock = Clock::start();
+    let reactor = Reactor::new(mailbox, Spin::new(Nanos::ZERO), clock).expect("a descriptor");
+    run(&mut Harness { reactor, fails: clock.now() + Nanos::secs(10), ..first });
+}
+
 #[test]
 fn a_busy_thread_looks_at_its_sockets_now_and_then() {
     let mut harness = Harness::new(channel().0);

@@ -3,7 +3,6 @@
 //! The cost of pending connections is bounded: their number is limited, one too many disconnects the oldest,
 //! and each handshake has a deadline. A slow handshake delays no other connection.
 
-use super::mailbox;
 use super::server::Limits;
 use super::service::{Arrival, Message};
 use super::tls::Gate;
@@ -26,7 +25,7 @@ use tailcut_host::wire::nbd::{Handshake, Offer, Rules, Step, Terms};
 #[derive(Clone, Debug)]
 pub struct Route {
     /// The mailbox of its service.
-    pub mailbox: Arc<mailbox::Mailbox<Message>>,
+    pub mailbox: Arc<Mailbox<Message>>,
     /// The class of its reads.
     pub class: Class,
 }

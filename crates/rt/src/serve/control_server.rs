@@ -4,7 +4,6 @@
 //! It forwards a request to the services concerned and waits for their answers, one request at a time: a
 //! service answers between two iterations.
 
-use super::mailbox;
 use super::service::Message;
 use crate::Clock;
 use crate::ctl::{AdminRequest, Answer, ControlSocket, MetricsPage};
@@ -48,7 +47,7 @@ pub struct Exported {
     /// Its name.
     pub name: String,
     /// Its mailbox.
-    pub mailbox: Arc<mailbox::Mailbox<Message>>,
+    pub mailbox: Arc<Mailbox<Message>>,
 }
 
 impl AdminTarget for Exported {

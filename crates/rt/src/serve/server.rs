@@ -4,7 +4,6 @@ use super::acceptor::{Acceptor, Route};
 use super::control_server::{AdminTarget, ControlServer, Exported, Windows};
 use super::failed::Remains;
 use super::figures::{Figures, Live};
-use super::mailbox;
 use super::service::{Message, Service};
 use super::tls::{Encryption, Gate, Handshakes, Relay};
 use super::ublk::{CannotAttach, Device, Shape};
@@ -96,7 +95,7 @@ pub struct Server<D> {
 
 struct Running<D> {
     name: String,
-    mailbox: Arc<mailbox::Mailbox<Message>>,
+    mailbox: Arc<Mailbox<Message>>,
     live: Arc<Live>,
     thread: JoinHandle<Option<(Figures, D)>>,
 }
@@ -292,7 +291,7 @@ impl<D: Steered + Send + 'static> Running<D> {
         clock: Clock,
         open_connections: &Arc<AtomicUsize>,
     ) -> io::Result<(Running<D>, Receiver<Beginning<E>>)> {
-        let (mailbox, live) = (Arc::new(mailbox::Mailbox::new()?), Arc::new(Live::default()));
+        let (mailbox, live) = (Arc::new(Mailbox::new()?), Arc::new(Live::default()));
         let (messages, figures, open_connections) =
             (Arc::clone(&mailbox), Arc::clone(&live), Arc::clone(open_connections));
         let remains = Remains {
@@ -357,7 +356,7 @@ fn begun<E>(beginning: Receiver<Beginning<E>>) -> Beginning<E> {
 
 /// Stops services, and returns their drives.
 fn end<D>(services: Vec<Running<D>>) -> Vec<(String, Figures, D)> {
-    services.iter().for_each(|service| service.mailbox.post(Message::Stop));
+    services.iter().for_each(|service| service.mailbox.stop());
     let drives = services.into_iter().filter_map(|Running { name, thread, .. }| {
         let served = thread.join().unwrap_or_else(|panic| resume_unwind(panic));
         served.map(|(figures, drive)| (name, figures, drive))
