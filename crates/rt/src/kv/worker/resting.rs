@@ -1,50 +1,64 @@
-//! Idle worker: it busy-polls for a while, and then sleeps.
+//! The worker as an event loop: what wakes it, and for how long it sleeps.
 
+use super::super::shards::Message;
 use super::ending::Stopping;
-use super::{ARRIVING, DATAGRAMS, DRIVE, LISTENERS, LOOK_EVERY, MESSAGE, Worker};
+use super::{DATAGRAMS, LISTENERS, Worker};
 use crate::ctl::Steered;
 use crate::drive::Drive;
-use crate::serve::poll::poll;
-use crate::serve::spin::{self, Look};
-use rustix::event::epoll::{Event, EventFlags};
-use std::mem::MaybeUninit;
-use tailcut_base::{Nanos, Time};
+use crate::reactor::{Event, EventLoop, Reactor};
+use tailcut_base::Time;
+
+impl<D: Steered> EventLoop for Worker<D> {
+    type Message = Message;
+
+    fn reactor(&mut self) -> &mut Reactor<Message> {
+        &mut self.reactor
+    }
+
+    fn iterate(&mut self, now: Time) {
+        self.serve(now);
+    }
+
+    fn is_done(&self) -> bool {
+        matches!(self.stopping, Stopping::Done { .. })
+    }
+
+    fn note_event(&mut self, event: Event) {
+        match event.token().as_source() {
+            None => self.note_client(event),
+            Some(source @ DATAGRAMS..) => self.receive_datagrams(source),
+            Some(source @ LISTENERS..) => self.accept_connections(source),
+            // The drive: the next iteration polls it.
+            Some(_) => self.is_told = true,
+        }
+    }
+
+    fn has_work(&mut self, now: Time) -> bool {
+        let has_any = self.is_told || !self.listed.is_empty() || !self.answering.is_empty();
+        has_any || self.next_event() <= now
+    }
+
+    fn deadline(&mut self, _: Time) -> Time {
+        let mut until = self.next_event().min(self.listeners.resumes());
+        until = until.min(self.idle_check).min(self.checkup.next_event());
+        until = until.min(self.slowed_check).min(self.pressure.due());
+        match self.stopping {
+            Stopping::Emptying { deadline, quiet } => until.min(deadline).min(quiet),
+            Stopping::Settling { deadline, .. } => until.min(deadline),
+            Stopping::Not | Stopping::Done { .. } => until,
+        }
+    }
+
+    fn arm(&mut self) -> bool {
+        self.drive.as_mut().is_none_or(Drive::arm)
+    }
+
+    fn has_clients(&self) -> bool {
+        !self.slots.is_empty()
+    }
+}
 
 impl<D: Steered> Worker<D> {
-    /// Busy-polls, then sleeps in epoll, until there is work.
-    pub(super) fn rest(&mut self) {
-        if self.has_work() {
-            if self.turns.is_multiple_of(LOOK_EVERY) {
-                self.poll(Some(Nanos::ZERO));
-            }
-            return;
-        }
-        let patience = self.spin.patience();
-        if patience > Nanos::ZERO {
-            let end = spin::look_out(self.clock, patience, || {
-                self.poll(Some(Nanos::ZERO));
-                match self.has_work() {
-                    true => Look::Work,
-                    false if self.slots.len() == self.vacant.len() => Look::Nobody,
-                    false => Look::Nothing,
-                }
-            });
-            self.spin.judge(end);
-            if self.has_work() {
-                return;
-            }
-        }
-        if self.drive.as_mut().is_none_or(Drive::arm) {
-            self.poll(self.sleep_for());
-        }
-    }
-
-    /// True if another iteration has work.
-    fn has_work(&self) -> bool {
-        let has_heard = self.is_told || !self.listed.is_empty() || !self.answering.is_empty();
-        has_heard || self.next_event() <= self.clock.now()
-    }
-
     /// When the drive or a shard has work due; `Time::NEVER` in all threads but the first.
     fn next_event(&self) -> Time {
         if self.thread != 0 {
@@ -54,54 +68,18 @@ impl<D: Steered> Worker<D> {
         of_drive.min(self.shards.common().next_event())
     }
 
-    /// Maximum time to sleep; `None` if there is no deadline.
-    fn sleep_for(&self) -> Option<Nanos> {
-        let mut until =
-            self.next_event().min(self.acceptor.opens()).min(self.idle_check).min(self.checkup.next_event());
-        until = until.min(self.slowed_check).min(self.pressure.due());
-        match self.stopping {
-            Stopping::Emptying { deadline, quiet } => until = until.min(deadline).min(quiet),
-            Stopping::Settling { deadline, .. } => until = until.min(deadline),
-            Stopping::Not | Stopping::Done { .. } => {}
-        }
-        (until != Time::NEVER).then(|| Nanos(until.0.saturating_sub(self.clock.now().0)))
-    }
-
-    /// Handles events that are pending or occur within `patience`.
-    fn poll(&mut self, patience: Option<Nanos>) {
-        let mut events = [MaybeUninit::uninit(); EVENTS];
-        poll(&self.epoll, patience, &mut events).iter().for_each(|event| self.note_event(*event));
-    }
-
-    fn note_event(&mut self, event: Event) {
-        let (flags, data) = (event.flags, event.data.u64());
-        match data {
-            MESSAGE => self.receive_messages(),
-            // The next iteration polls the drive.
-            DRIVE => self.is_told = true,
-            DATAGRAMS.. => self.receive_datagrams(data),
-            LISTENERS.. => self.accept_connections(data),
-            _ => self.note_client(data as u32, data, flags),
-        }
-    }
-
-    fn note_client(&mut self, slot: u32, token: u64, flags: EventFlags) {
-        let place = &mut self.slots[slot as usize];
-        let is_the_same = super::token(slot, place.generation) == token;
-        let Some(client) = place.client.as_mut().filter(|_| is_the_same) else { return };
+    fn note_client(&mut self, event: Event) {
+        let Some(slot) = self.slots.find(event.token()) else { return };
+        let client = &mut self.slots[slot];
         // The receive detects a disconnect; data that came before it counts.
-        let is_gone = flags.intersects(EventFlags::HUP | EventFlags::ERR);
-        client.is_writable |= is_gone || flags.contains(EventFlags::OUT);
-        client.is_hung |= is_gone || flags.contains(EventFlags::RDHUP);
-        if (is_gone || flags.intersects(ARRIVING)) && !client.has_ended {
-            client.is_readable = true;
+        client.socket.note(event);
+        if client.has_ended {
+            client.socket.is_readable = false;
+        } else if event.has_arrived() {
             self.list(slot);
         }
-        if is_gone || flags.contains(EventFlags::OUT) {
+        if event.is_gone() || event.has_room() {
             self.note_answer(slot);
         }
     }
 }
-
-/// Maximum number of events per poll.
-const EVENTS: usize = 64;
