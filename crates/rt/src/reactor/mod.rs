@@ -51,7 +51,8 @@ pub trait EventLoop {
     /// Its reactor.
     fn reactor(&mut self) -> &mut Reactor<Self::Message>;
 
-    /// Runs an iteration, which begins at `now`: takes messages, and carries out the work at hand.
+    /// Runs an iteration, which begins at `now`: takes messages, and carries out the work at hand. Messages are
+    /// handled at `now` as well, because the times that a drive is given never decrease.
     fn iterate(&mut self, now: Time);
 
     /// True once the loop is to end; asked after each iteration.

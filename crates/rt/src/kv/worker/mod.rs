@@ -9,10 +9,10 @@ mod acceptor;
 mod admin;
 mod datagrams;
 mod ending;
+mod event_loop;
 mod failing;
 mod pressure;
 mod receiving;
-mod resting;
 mod sending;
 
 pub use datagrams::Datagrams;

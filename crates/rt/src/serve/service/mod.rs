@@ -13,10 +13,10 @@
 //! acknowledged on any.
 
 mod admin;
+mod event_loop;
 mod kernel;
 mod receiving;
 mod requests;
-mod resting;
 mod slots;
 
 use super::budget::Budget;
