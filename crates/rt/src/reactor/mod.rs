@@ -4,15 +4,15 @@
 //! Such a thread is an [`EventLoop`], which [`run`] drives:
 //!
 //! 1. [`EventLoop::iterate`] takes messages from the [`Mailbox`] and carries out the work at hand;
-//! 2. while there is more work, further iterations follow, with a look at the sockets now and then;
+//! 2. while there is more work, further iterations follow, with a poll of the sockets now and then;
 //! 3. without work, the thread busy-polls for a while where that pays ([`Spin`]);
 //! 4. then it sleeps in epoll until a socket is ready, a message arrives or a deadline passes.
 //!
 //! No wake-up is lost: before it sleeps, the thread arms its drive and its mailbox, and each of them refuses
 //! if it has work already. A thread that is awake costs the senders of messages no system call.
 //!
-//! There is one way to stop a thread: [`Mailbox::stop`]. It does what is left to do in its own way, and then
-//! says that it is done ([`EventLoop::is_done`]).
+//! There is one way to stop a thread: [`Mailbox::stop`]. The thread completes its work in its own way, until
+//! [`EventLoop::is_done`].
 //!
 //! Connections live in [`Slots`]. The token of a connection counts the generations of its slot, so an event
 //! of a closed connection does not reach its successor.
@@ -40,7 +40,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use tailcut_base::{Nanos, Time};
 
-/// What a thread does in its event loop; the state that it does it with. See the [module](self).
+/// The state of a thread, and the steps of its event loop. See the [module](self).
 pub trait EventLoop {
     /// Messages that other threads send it.
     type Message;
@@ -55,17 +55,23 @@ pub trait EventLoop {
     /// handled at `now` as well, because the times that a drive is given never decrease.
     fn iterate(&mut self, now: Time);
 
-    /// True once the loop is to end; asked after each iteration.
-    fn is_done(&self) -> bool;
+    /// True once the loop is to end, asked after each iteration; by default as soon as it was asked to stop.
+    fn is_done(&mut self) -> bool {
+        self.reactor().is_stopping()
+    }
 
     /// Records a readiness event; the next iteration handles it.
-    fn note_event(&mut self, event: Event);
+    fn note_event(&mut self, _event: Event) {}
 
     /// True if another iteration has work at `now`, without further events or messages.
-    fn has_work(&mut self, now: Time) -> bool;
+    fn has_work(&mut self, _now: Time) -> bool {
+        false
+    }
 
-    /// When the next iteration is due without an event or a message; [`Time::NEVER`] if none is.
-    fn deadline(&mut self, now: Time) -> Time;
+    /// When the next iteration is due without an event or a message; [`Time::NEVER`], the default, if none is.
+    fn deadline(&mut self, _now: Time) -> Time {
+        Time::NEVER
+    }
 
     /// Arms the drive to wake the thread; false if it has work already.
     fn arm(&mut self) -> bool {

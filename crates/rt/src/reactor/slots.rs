@@ -65,12 +65,13 @@ pub struct Slots<C> {
     end: u32,
 }
 
-impl<C> Slots<C> {
-    /// No connection.
-    pub fn new() -> Slots<C> {
+impl<C> Default for Slots<C> {
+    fn default() -> Slots<C> {
         Slots { slots: Slab::new(), inserted: 0, end: 0 }
     }
+}
 
+impl<C> Slots<C> {
     /// Adds a connection; returns its slot.
     pub fn insert(&mut self, connection: C) -> u32 {
         let slot = self.slots.insert((self.inserted, connection)).get();
@@ -157,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_token_is_stale_once_its_connection_is_gone() {
-        let mut slots = Slots::new();
+        let mut slots = Slots::default();
         let (first, second) = (slots.insert('a'), slots.insert('b'));
         let tokens = [slots.token(first), slots.token(second)];
         assert_eq!(tokens.map(|token| slots.find(token)), [Some(first), Some(second)]);
@@ -173,8 +174,7 @@ mod tests {
 
     #[test]
     fn no_connection_has_the_token_of_a_source() {
-        let mut slots = Slots::new();
-        slots.inserted = u32::MAX;
+        let mut slots = Slots { inserted: u32::MAX, ..Slots::default() };
         let tokens = [(); 2].map(|()| {
             let slot = slots.insert(());
             slots.token(slot)

@@ -3,6 +3,10 @@ use crate::listener::{Address, BindOptions, Listener};
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+/// How long the other thread of a test waits: longer than the loop, which fails first.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A loop that acknowledges messages. It ends when asked to stop; at a deadline that no test reaches it fails.
 struct Harness {
@@ -45,10 +49,6 @@ impl EventLoop for Harness {
         self.reactor.recycle(messages);
     }
 
-    fn is_done(&self) -> bool {
-        self.reactor.is_stopping()
-    }
-
     fn note_event(&mut self, event: Event) {
         self.events.push(event.token());
     }
@@ -77,7 +77,7 @@ fn a_message_that_comes_as_the_thread_falls_asleep_wakes_it() {
     let mailbox = Arc::clone(&harness.mailbox);
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            assert_eq!(hears.recv(), Ok(7));
+            assert_eq!(hears.recv_timeout(PATIENCE), Ok(7));
             mailbox.stop();
         });
         run(&mut harness);
@@ -93,7 +93,7 @@ fn each_of_many_messages_wakes_it_and_so_does_a_stop() {
         scope.spawn(move || {
             for message in 0..2000 {
                 mailbox.post(message);
-                assert_eq!(hears.recv(), Ok(message));
+                assert_eq!(hears.recv_timeout(PATIENCE), Ok(message));
             }
             mailbox.stop();
         });

@@ -98,7 +98,7 @@ impl Acceptor {
             limits,
             clock,
             reactor,
-            pending: Slots::new(),
+            pending: Slots::default(),
             order: VecDeque::new(),
             turned_away: 0,
             exhausted: Arc::default(),
@@ -253,20 +253,12 @@ impl EventLoop for Acceptor {
         self.listeners.resume(&self.reactor, now);
     }
 
-    fn is_done(&self) -> bool {
-        self.reactor.is_stopping()
-    }
-
     fn note_event(&mut self, event: Event) {
         if event.token().as_source().is_some() {
             self.accept_connections();
         } else if let Some(slot) = self.pending.find(event.token()) {
             self.serve(slot);
         }
-    }
-
-    fn has_work(&mut self, _: Time) -> bool {
-        false
     }
 
     fn deadline(&mut self, _: Time) -> Time {

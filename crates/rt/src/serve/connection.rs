@@ -67,7 +67,7 @@ impl Connection {
     }
 
     /// Receives available bytes: first into the blocks of a partly received write, then into `buffer`. Returns
-    /// the number of those in `buffer`.
+    /// the number of bytes in `buffer`.
     pub fn receive(&mut self, buffer: &mut [u8], pool: &mut Pool) -> Received {
         if self.receiver.outstanding() < DIRECT_FROM {
             return self.socket.receive(buffer);

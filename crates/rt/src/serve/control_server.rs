@@ -7,7 +7,7 @@
 use super::service::Message;
 use crate::Clock;
 use crate::ctl::{AdminRequest, Answer, ControlSocket, MetricsPage};
-use crate::reactor::{self, Event, EventLoop, Mailbox, Reactor, Spin};
+use crate::reactor::{self, EventLoop, Mailbox, Reactor, Spin};
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -118,16 +118,6 @@ impl EventLoop for ControlServer {
             let page = || self.services.metrics(None).unwrap_or_else(|why| format!("# {why}\n"));
             metrics.serve(&self.reactor, now, page);
         }
-    }
-
-    fn is_done(&self) -> bool {
-        self.reactor.is_stopping()
-    }
-
-    fn note_event(&mut self, _: Event) {}
-
-    fn has_work(&mut self, _: Time) -> bool {
-        false
     }
 
     fn deadline(&mut self, _: Time) -> Time {

@@ -5,7 +5,7 @@ use super::figures::{Figures, Live};
 use super::service::{Message, Service};
 use crate::Clock;
 use crate::ctl::{Answer, Steered};
-use crate::reactor::{self, Event, EventLoop, Mailbox, Reactor, Spin};
+use crate::reactor::{self, EventLoop, Mailbox, Reactor, Spin};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -63,20 +63,6 @@ impl EventLoop for FailedService {
                 Message::AdminRequest(request) => drop(request.answer.send(said(&request.ask))),
             }
         }
-    }
-
-    fn is_done(&self) -> bool {
-        self.reactor.is_stopping()
-    }
-
-    fn note_event(&mut self, _: Event) {}
-
-    fn has_work(&mut self, _: Time) -> bool {
-        false
-    }
-
-    fn deadline(&mut self, _: Time) -> Time {
-        Time::NEVER
     }
 }
 

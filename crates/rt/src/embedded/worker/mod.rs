@@ -19,7 +19,7 @@ use super::store::Settings;
 use crate::Clock;
 use crate::ctl::Steered;
 use crate::drive::Answers;
-use crate::reactor::{self, EDGE, Event, EventLoop, Mailbox, Reactor, Spin, Token};
+use crate::reactor::{self, EDGE, EventLoop, Mailbox, Reactor, Spin, Token};
 use admin::Calls;
 use attempt::Attempt;
 use ending::Ending;
@@ -261,11 +261,9 @@ impl<D: Steered> EventLoop for Worker<D> {
         self.wind_down(now);
     }
 
-    fn is_done(&self) -> bool {
+    fn is_done(&mut self) -> bool {
         matches!(self.ending, Ending::Done { .. })
     }
-
-    fn note_event(&mut self, _: Event) {}
 
     fn has_work(&mut self, now: Time) -> bool {
         self.deadline(now) <= now

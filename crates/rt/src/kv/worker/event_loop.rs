@@ -19,7 +19,7 @@ impl<D: Steered> EventLoop for Worker<D> {
         self.serve(now);
     }
 
-    fn is_done(&self) -> bool {
+    fn is_done(&mut self) -> bool {
         matches!(self.stopping, Stopping::Done { .. })
     }
 

@@ -173,7 +173,7 @@ impl<D: Steered> Worker<D> {
             listeners,
             next_thread: 0,
             datagram_sockets,
-            slots: Slots::new(),
+            slots: Slots::default(),
             origins: Vec::new(),
             listed: VecDeque::new(),
             answering: Vec::new(),

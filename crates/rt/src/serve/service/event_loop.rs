@@ -17,7 +17,7 @@ impl<D: Steered> EventLoop for Service<D> {
         self.serve(now);
     }
 
-    fn is_done(&self) -> bool {
+    fn is_done(&mut self) -> bool {
         self.stopping == Stopping::Done
     }
 

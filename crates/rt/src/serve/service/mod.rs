@@ -172,7 +172,7 @@ impl<D: Steered> Service<D> {
             pool: Pool::default(),
             answers: Answers::default(),
             reactor,
-            slots: Slots::new(),
+            slots: Slots::default(),
             open_connections,
             pending: Slab::new(),
             listed: VecDeque::new(),

@@ -67,7 +67,7 @@ impl Relay {
             limits,
             clock,
             reactor: Reactor::new(Arc::clone(&mailbox), Spin::new(Nanos::ZERO), clock)?,
-            slots: Slots::new(),
+            slots: Slots::default(),
             listed: VecDeque::new(),
             shaking: VecDeque::new(),
             left: VecDeque::new(),
@@ -180,7 +180,7 @@ impl EventLoop for Links {
         self.see_off_the_late();
     }
 
-    fn is_done(&self) -> bool {
+    fn is_done(&mut self) -> bool {
         self.reactor.is_stopping() && self.slots.is_empty()
     }
 
