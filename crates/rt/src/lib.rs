@@ -26,6 +26,7 @@ pub mod memory;
 pub mod path;
 pub mod probe;
 pub mod pts;
+pub mod reactor;
 pub mod secret;
 pub mod serve;
 pub mod service_manager;

@@ -1,24 +1,21 @@
 //! The metrics endpoint for Prometheus: `GET /metrics` over HTTP/1.1, one request per connection.
 
-use super::{Accepted, LISTENING, accept, acknowledge};
+use super::{METRICS, PEER};
 use crate::listener::{Address, BindOptions, CannotListen, Listener};
-use rustix::event::epoll;
+use crate::reactor::{Accepted, Listeners, READABLE, Reactor, Token, WRITABLE};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use tailcut_base::Time;
 use tailcut_host::wire::metrics::MEDIA_TYPE;
 
 /// The HTTP listener for metrics and its connections.
 #[derive(Debug)]
 pub struct MetricsPage {
-    listener: Listener,
-    /// Readable when a connection or data from a client is pending.
-    wakes: OwnedFd,
+    address: Address,
+    listeners: Listeners,
     /// Oldest first.
     connections: VecDeque<Connection>,
-    /// A connection is pending, and the system has no descriptor for it.
-    is_short: bool,
 }
 
 #[derive(Debug)]
@@ -42,49 +39,58 @@ impl MetricsPage {
     pub fn bind(address: SocketAddr, allow_network: bool) -> Result<MetricsPage, CannotListen> {
         let options = BindOptions::default().allow_network(allow_network);
         let listener = Listener::bind(&Address::Tcp(address), options)?;
-        let watch = || -> io::Result<OwnedFd> {
-            let wakes = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-            epoll::add(&wakes, &listener, epoll::EventData::new_u64(0), LISTENING)?;
-            Ok(wakes)
-        };
-        let wakes = watch().map_err(|error| CannotListen::System(listener.address().clone(), error))?;
-        Ok(MetricsPage { listener, wakes, connections: VecDeque::new(), is_short: false })
+        let (address, listeners) = (listener.address().clone(), Listeners::new(vec![listener], METRICS));
+        Ok(MetricsPage { address, listeners, connections: VecDeque::new() })
     }
 
     /// The address it listens on.
     pub fn address(&self) -> &Address {
-        self.listener.address()
+        &self.address
     }
 
-    /// The descriptor that becomes readable when [`MetricsPage::serve`] has work to do.
-    pub fn wakes(&self) -> BorrowedFd<'_> {
-        self.wakes.as_fd()
+    /// Watches the socket for connections.
+    ///
+    /// # Errors
+    /// If the system is out of memory for it.
+    pub(crate) fn watch<M>(&self, reactor: &Reactor<M>) -> io::Result<()> {
+        self.listeners.watch(reactor)
     }
 
-    /// True if a connection is pending for which the system has no descriptor. The caller has to call
-    /// [`MetricsPage::serve`] again soon, because no event will signal it.
-    pub fn is_short(&self) -> bool {
-        self.is_short
+    /// When [`MetricsPage::serve`] is due without an event: a connection is pending for which the system has no
+    /// descriptor.
+    pub(crate) fn resumes(&self) -> Time {
+        self.listeners.resumes()
+    }
+
+    /// Number of open connections.
+    #[cfg(test)]
+    pub(super) fn connections(&self) -> usize {
+        self.connections.len()
     }
 
     /// Accepts pending connections and sends the result of `page` to each client with a complete request.
-    pub fn serve(&mut self, mut page: impl FnMut() -> String) {
-        acknowledge(&self.wakes);
-        loop {
-            let accepted = accept(&self.listener);
-            self.is_short = matches!(accepted, Accepted::NoRoom);
-            let Accepted::Socket(socket) = accepted else { break };
-            let flags = epoll::EventFlags::IN;
-            if epoll::add(&self.wakes, &socket, epoll::EventData::new_u64(1), flags).is_ok() {
-                let stream = TcpStream::from(socket);
-                self.connections.push_back(Connection { stream, heard: Vec::new(), says: Vec::new() });
+    pub(crate) fn serve<M>(&mut self, reactor: &Reactor<M>, now: Time, mut page: impl FnMut() -> String) {
+        self.listeners.resume(reactor, now);
+        while self.listeners.resumes() == Time::NEVER {
+            match self.listeners.accept(METRICS) {
+                Accepted::Connection(socket) => {
+                    if reactor.watch(&socket, Token::source(PEER), READABLE).is_ok() {
+                        let stream = TcpStream::from(socket);
+                        self.connections.push_back(Connection {
+                            stream,
+                            heard: Vec::new(),
+                            says: Vec::new(),
+                        });
+                    }
+                }
+                Accepted::Nothing => break,
+                Accepted::Exhausted => self.listeners.pause(reactor, now),
+                Accepted::Aborted => {}
             }
         }
         self.connections.retain_mut(|connection| connection.serve(&mut page));
         for connection in self.connections.iter().filter(|connection| !connection.says.is_empty()) {
-            let flags = epoll::EventFlags::OUT;
-            epoll::modify(&self.wakes, &connection.stream, epoll::EventData::new_u64(1), flags)
-                .expect("a socket that is watched can be watched otherwise");
+            reactor.watch_for(&connection.stream, Token::source(PEER), WRITABLE);
         }
         while self.connections.len() > CONNECTIONS {
             self.connections.pop_front();
@@ -163,6 +169,7 @@ fn answer(request: &[u8], page: &mut impl FnMut() -> String) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ctl::tests::reactor;
 
     fn told(request: &str) -> String {
         let told = answer(request.as_bytes(), &mut || String::from("tailcut_x 1\n"));
@@ -186,10 +193,12 @@ mod tests {
 
     /// Serves until the client has received the whole response.
     fn fetch(page: &mut MetricsPage, mut stream: TcpStream) -> String {
+        let reactor = reactor();
+        page.watch(&reactor).expect("memory");
         stream.set_nonblocking(true).expect("a socket");
         let (mut heard, mut bytes) = (Vec::new(), [0; 4096]);
         loop {
-            page.serve(|| String::from("tailcut_x 1\n"));
+            page.serve(&reactor, Time::ZERO, || String::from("tailcut_x 1\n"));
             match stream.read(&mut bytes) {
                 Ok(0) => return String::from_utf8(heard).expect("it is text"),
                 Ok(count) => heard.extend_from_slice(&bytes[..count]),

@@ -19,28 +19,24 @@ pub use http::MetricsPage;
 pub use steered::Steered;
 pub use steering::{AdminRequest, Answer, Steering};
 
-use crate::listener::{Address, BindOptions, CannotListen, Listener, is_exhausted};
-use rustix::event::{Timespec, epoll};
+use crate::listener::{Address, BindOptions, CannotListen, Listener};
+use crate::reactor::{Accepted, Listeners, READABLE, Reactor, Token};
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use tailcut_base::Time;
 use tailcut_host::wire::ctl::{self, LINE_MAX};
 
 /// The control socket and its connected peers.
 #[derive(Debug)]
 pub struct ControlSocket {
-    listener: Listener,
-    /// Readable when a connection or data from a peer is pending.
-    wakes: OwnedFd,
+    listeners: Listeners,
     /// Sorted by silence: the peer that has been silent longest comes first.
     peers: VecDeque<Peer>,
     /// A spare descriptor, released to accept the operator's connection when the system has none left.
     reserve: Option<OwnedFd>,
-    /// A connection is pending, and the system has no descriptor for it.
-    is_short: bool,
 }
 
 #[derive(Debug)]
@@ -60,40 +56,6 @@ enum Heard {
     End,
 }
 
-/// Result of an accept.
-#[derive(Debug)]
-enum Accepted {
-    Socket(OwnedFd),
-    Nobody,
-    /// A connection is pending, and the system has no descriptor or memory for it.
-    NoRoom,
-}
-
-fn accept(listener: &Listener) -> Accepted {
-    loop {
-        match listener.accept() {
-            Ok(socket) => return Accepted::Socket(socket),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return Accepted::Nobody,
-            Err(error) if is_exhausted(&error) => return Accepted::NoRoom,
-            // The peer disconnected before it was accepted.
-            Err(_) => {}
-        }
-    }
-}
-
-/// Clears pending edges: the caller handles what has arrived now. Sockets of peers stay readable until their
-/// data is read.
-fn acknowledge(wakes: &OwnedFd) {
-    let mut events = [MaybeUninit::uninit(); 32];
-    let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
-    // An interrupted call costs at most one spurious wakeup.
-    let _ = epoll::wait(wakes, &mut events, Some(&zero));
-}
-
-/// Edge-triggered: a connection that stays pending while the system is out of descriptors must not wake the
-/// thread repeatedly.
-const LISTENING: epoll::EventFlags = epoll::EventFlags::IN.union(epoll::EventFlags::ET);
-
 impl ControlSocket {
     /// Creates the socket, accessible to its owner only. A stale socket of a process that has exited is
     /// replaced.
@@ -104,48 +66,45 @@ impl ControlSocket {
         let address = Address::Unix(path.to_path_buf());
         let options = BindOptions::default().permissions(Some(0o600));
         let listener = Listener::bind(&address, options)?;
-        let watch = || -> io::Result<(OwnedFd, OwnedFd)> {
-            let wakes = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-            epoll::add(&wakes, &listener, epoll::EventData::new_u64(0), LISTENING)?;
-            let reserve = wakes.try_clone()?;
-            Ok((wakes, reserve))
-        };
-        let (wakes, reserve) = watch().map_err(|error| CannotListen::System(address, error))?;
-        let reserve = Some(reserve);
-        Ok(ControlSocket { listener, wakes, peers: VecDeque::new(), reserve, is_short: false })
+        let reserve = spare(&listener).map_err(|error| CannotListen::System(address, error))?;
+        let (listeners, peers) = (Listeners::new(vec![listener], CONTROL), VecDeque::new());
+        Ok(ControlSocket { listeners, peers, reserve: Some(reserve) })
     }
 
-    /// True if a connection is pending for which the system has no descriptor. The caller has to call
-    /// [`ControlSocket::serve`] again soon, because no event will signal it.
-    pub fn is_short(&self) -> bool {
-        self.is_short
+    /// Watches the socket for connections.
+    ///
+    /// # Errors
+    /// If the system is out of memory for it.
+    pub(crate) fn watch<M>(&self, reactor: &Reactor<M>) -> io::Result<()> {
+        self.listeners.watch(reactor)
     }
 
-    /// The descriptor that becomes readable when [`ControlSocket::serve`] has work to do.
-    pub fn wakes(&self) -> BorrowedFd<'_> {
-        self.wakes.as_fd()
+    /// When [`ControlSocket::serve`] is due without an event: a connection is pending for which the system has
+    /// no descriptor.
+    pub(crate) fn resumes(&self) -> Time {
+        self.listeners.resumes()
     }
 
     /// Accepts pending connections and replies to each received line with the result of `answer`.
-    pub fn serve(&mut self, mut answer: impl FnMut(&str) -> String) {
-        acknowledge(&self.wakes);
-        loop {
-            match accept(&self.listener) {
-                Accepted::Socket(socket) => self.welcome(UnixStream::from(socket), &mut answer),
-                Accepted::Nobody => {
-                    self.is_short = false;
-                    break;
-                }
-                Accepted::NoRoom if self.make_room(&mut answer) => {}
-                Accepted::NoRoom => {
-                    self.is_short = true;
-                    break;
-                }
+    pub(crate) fn serve<M>(
+        &mut self,
+        reactor: &Reactor<M>,
+        now: Time,
+        mut answer: impl FnMut(&str) -> String,
+    ) {
+        self.listeners.resume(reactor, now);
+        while self.listeners.resumes() == Time::NEVER {
+            match self.listeners.accept(CONTROL) {
+                Accepted::Connection(socket) => self.welcome(reactor, socket.into(), &mut answer),
+                Accepted::Nothing => break,
+                Accepted::Exhausted if self.make_room(&mut answer) => {}
+                Accepted::Exhausted => self.listeners.pause(reactor, now),
+                Accepted::Aborted => {}
             }
         }
         self.serve_peers(&mut answer);
         if self.reserve.is_none() {
-            self.reserve = self.wakes.try_clone().ok();
+            self.reserve = self.listeners.sockets().first().and_then(|socket| spare(socket).ok());
         }
     }
 
@@ -162,11 +121,16 @@ impl ControlSocket {
         self.peers.append(&mut heard);
     }
 
-    fn welcome(&mut self, stream: UnixStream, answer: &mut impl FnMut(&str) -> String) {
+    fn welcome<M>(
+        &mut self,
+        reactor: &Reactor<M>,
+        stream: UnixStream,
+        answer: &mut impl FnMut(&str) -> String,
+    ) {
         if self.peers.len() >= PEERS {
             self.evict(answer);
         }
-        if epoll::add(&self.wakes, &stream, epoll::EventData::new_u64(1), epoll::EventFlags::IN).is_ok() {
+        if reactor.watch(&stream, Token::source(PEER), READABLE).is_ok() {
             self.peers.push_back(Peer { stream, heard: Vec::new() });
         }
     }
@@ -184,6 +148,16 @@ impl ControlSocket {
         self.peers.len() < before || self.peers.pop_front().is_some()
     }
 }
+
+/// A descriptor to be released later.
+fn spare(listener: &Listener) -> io::Result<OwnedFd> {
+    listener.as_fd().try_clone_to_owned()
+}
+
+/// Sources of the loop that serves the sockets: listeners, and all peers of both.
+const CONTROL: u32 = 0;
+const METRICS: u32 = 1;
+const PEER: u32 = 2;
 
 impl Peer {
     /// Reads what the peer has sent, and answers each complete line.

@@ -1,20 +1,33 @@
 use super::*;
+use crate::Clock;
+use crate::reactor::{Mailbox, Spin};
+use std::sync::Arc;
+use tailcut_base::Nanos;
+
+/// A reactor of the test's own thread.
+pub(super) fn reactor() -> Reactor<()> {
+    let mailbox = Arc::new(Mailbox::new().expect("a descriptor"));
+    Reactor::new(mailbox, Spin::new(Nanos::ZERO), Clock::start()).expect("a descriptor")
+}
 
 /// A socket served by the test, which echoes each line.
 struct Harness {
     folder: tempfile::TempDir,
     socket: ControlSocket,
+    reactor: Reactor<()>,
 }
 
 impl Harness {
     fn new() -> Harness {
         let folder = tempfile::tempdir().expect("a folder");
         let socket = ControlSocket::bind(&folder.path().join("control")).expect("a socket");
-        Harness { folder, socket }
+        let reactor = reactor();
+        socket.watch(&reactor).expect("memory");
+        Harness { folder, socket, reactor }
     }
 
     fn serve(&mut self) {
-        self.socket.serve(|line| format!("you said {line}\n"));
+        self.socket.serve(&self.reactor, Time::ZERO, |line| format!("you said {line}\n"));
     }
 
     fn connect(&self) -> UnixStream {
@@ -133,16 +146,14 @@ fn without_descriptors_the_operator_is_heard_and_nobody_spins() {
         operator.read(&mut heard).ok()
     });
     assert!(answered.is_some_and(|count| heard[..count].starts_with(b"you said status")));
-    page.serve(String::new);
-    assert!(page.is_short(), "there is none for the page");
-    let mut wakes = [rustix::event::PollFd::from_borrowed_fd(page.wakes(), rustix::event::PollFlags::IN)];
-    let zero = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
-    assert!(
-        matches!(rustix::event::poll(&mut wakes, Some(&zero)), Ok(0)),
-        "nothing wakes it before its time"
-    );
+    page.watch(&harness.reactor).expect("memory");
+    page.serve(&harness.reactor, Time::ZERO, String::new);
+    let resumes = page.resumes();
+    assert!(resumes != Time::NEVER, "there is none for the page");
     used.clear();
-    page.serve(String::new);
-    assert!(!page.is_short());
+    page.serve(&harness.reactor, Time::ZERO, String::new);
+    assert_eq!((page.resumes(), page.connections()), (resumes, 0), "nothing is accepted before its time");
+    page.serve(&harness.reactor, resumes, String::new);
+    assert_eq!((page.resumes(), page.connections()), (Time::NEVER, 1));
     drop(silent);
 }

@@ -42,7 +42,6 @@
 //! caller is bounded by the room of its queues.
 
 mod error;
-mod inbox;
 mod operation;
 mod options;
 mod queue;

@@ -1,9 +1,9 @@
 //! Queue of an embedded store: operations in flight, and completions to be taken.
 
 use super::error::{Error, NotTaken};
-use super::inbox::Inbox;
 use super::operation::{Completion, Data, Operation, Outcome};
 use super::worker::Message;
+use crate::reactor::Mailbox;
 use rustix::event::{EventfdFlags, eventfd};
 use std::collections::VecDeque;
 use std::io;
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub struct Queue {
     core: Arc<Core>,
-    inbox: Arc<Inbox<Message>>,
+    mailbox: Arc<Mailbox<Message>>,
 }
 
 /// How long to wait for completions.
@@ -62,7 +62,7 @@ pub struct Requester {
 }
 
 impl Queue {
-    pub(super) fn new(room: usize, inbox: Arc<Inbox<Message>>) -> Queue {
+    pub(super) fn new(room: usize, mailbox: Arc<Mailbox<Message>>) -> Queue {
         let core = Core {
             state: Mutex::default(),
             came: Condvar::new(),
@@ -70,7 +70,7 @@ impl Queue {
             under_way: AtomicUsize::new(0),
             event: OnceLock::new(),
         };
-        Queue { core: Arc::new(core), inbox }
+        Queue { core: Arc::new(core), mailbox }
     }
 
     /// Submits an operation without waiting. Its completion has the same `user_data`, which need not be
@@ -84,7 +84,7 @@ impl Queue {
             return Err(NotTaken { why: Error::Busy, operation });
         }
         let requester = Requester { core: Some(Arc::clone(&self.core)), user_data };
-        match self.inbox.post(Message::Operation(operation, requester)) {
+        match self.mailbox.offer(Message::Operation(operation, requester)) {
             Ok(()) => Ok(()),
             Err(Message::Operation(operation, mut requester)) => {
                 requester.core = None;

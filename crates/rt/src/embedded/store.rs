@@ -1,7 +1,6 @@
 //! An open store.
 
 use super::error::{CannotOpen, Error};
-use super::inbox::Inbox;
 use super::operation::{Completion, Operation, Outcome, PutCondition, Value};
 use super::options::Options;
 use super::queue::{Queue, Wait};
@@ -9,6 +8,7 @@ use super::statistics::Statistics;
 use super::worker::{AdminRequest, Message, Worker, WorkerResult};
 use crate::Clock;
 use crate::ctl::Steered;
+use crate::reactor::Mailbox;
 use crate::system;
 use std::any::Any;
 use std::sync::mpsc::{Sender, channel};
@@ -24,7 +24,7 @@ use tailcut_host::kv::Engine;
 /// `fork`, the child must not use it, because the store's thread does not exist there.
 #[derive(Debug)]
 pub struct Store {
-    inbox: Arc<Inbox<Message>>,
+    mailbox: Arc<Mailbox<Message>>,
     clock: Clock,
     /// Idle queues of callers that wait for their operations; they are reused.
     idle: Mutex<Vec<Queue>>,
@@ -62,9 +62,9 @@ impl Store {
         settings: Settings,
         clock: Clock,
     ) -> Result<Store, CannotOpen> {
-        let inbox = Arc::new(Inbox::new()?);
+        let mailbox = Arc::new(Mailbox::new()?);
         let (says, hears) = channel();
-        let theirs = Arc::clone(&inbox);
+        let theirs = Arc::clone(&mailbox);
         let begin = move || {
             // The signals of the process are handled by the application.
             system::take_no_signals();
@@ -78,12 +78,12 @@ impl Store {
             Err(_) => return Err(CannotOpen::Bug(said_by(thread.join().err()))),
         };
         begun?;
-        Ok(Store { inbox, clock, idle: Mutex::default(), thread: Some(thread) })
+        Ok(Store { mailbox, clock, idle: Mutex::default(), thread: Some(thread) })
     }
 
     /// A queue for asynchronous operations, with room for `room` of them in flight; see [`Queue`].
     pub fn queue(&self, room: usize) -> Queue {
-        Queue::new(room, Arc::clone(&self.inbox))
+        Queue::new(room, Arc::clone(&self.mailbox))
     }
 
     /// Reads an item; `None` if there is none.
@@ -181,7 +181,7 @@ impl Store {
 
     fn ask<T>(&self, request: impl FnOnce(Sender<T>) -> AdminRequest) -> Result<T, Error> {
         let (says, hears) = channel();
-        self.inbox.post(Message::AdminRequest(request(says))).map_err(|_| Error::Closed)?;
+        self.mailbox.offer(Message::AdminRequest(request(says))).map_err(|_| Error::Closed)?;
         hears.recv().map_err(|_| Error::Closed)
     }
 
@@ -192,7 +192,7 @@ impl Store {
     /// thread has panicked: the latest changes may be lost.
     pub fn close(mut self) -> Result<Statistics, Error> {
         let Some(thread) = self.thread.take() else { return Err(Error::Closed) };
-        self.inbox.close();
+        self.mailbox.stop();
         match thread.join() {
             Ok(Some(WorkerResult { statistics, is_durable: true })) => Ok(statistics),
             Ok(_) => Err(Error::DriveFailed),
@@ -205,7 +205,7 @@ impl Store {
 impl Drop for Store {
     fn drop(&mut self) {
         if let Some(thread) = self.thread.take() {
-            self.inbox.close();
+            self.mailbox.stop();
             // A panic of the thread is not propagated: this thread may be unwinding already.
             let _ = thread.join();
         }

@@ -3,13 +3,13 @@
 use super::admin::Store;
 use super::events::Events;
 use super::figures::{CurrentCounters, Figures};
-use super::shards::{Common, Message};
-use super::worker::{Acceptor, Datagrams, Entries, Worker, WorkerResult};
+use super::shards::Common;
+use super::worker::{Datagrams, Entries, Worker, WorkerResult};
 use crate::Clock;
 use crate::ctl::Steered;
 use crate::listener::{Address, BindOptions, CannotListen, Listener};
+use crate::reactor::Mailbox;
 use crate::serve::control_server::{ControlServer, Windows};
-use crate::serve::mailbox::Mailbox;
 use crate::system;
 use std::io;
 use std::net::SocketAddr;
@@ -153,7 +153,7 @@ impl<D: Steered + Send + 'static> Server<D> {
         let wrong = |why| wrong(&options, why);
         let (says, hears) = channel();
         let users = options.users.clone();
-        let entries = Entries { acceptor: Acceptor::new(listeners), datagrams, users: users.clone() };
+        let entries = Entries { listeners, datagrams, users: users.clone() };
         let begin = move || {
             let (engines, drive) = make().map_err(NotBegun::Store)?;
             let shards = engines
@@ -244,10 +244,10 @@ impl<D: Steered + Send + 'static> Server<D> {
     pub fn stop(self) -> Served<D> {
         // While the worker threads can still answer.
         if let Some((control_server, stop)) = self.control_server {
-            stop.post(());
+            stop.stop();
             control_server.join().unwrap_or_else(|panic| resume_unwind(panic));
         }
-        (0..self.threads.len() as u32).for_each(|thread| self.common.post(thread, Message::Stop));
+        (0..self.threads.len() as u32).for_each(|thread| self.common.mailbox(thread).stop());
         let mut figures = Figures::default();
         let mut drive = None;
         for thread in self.threads {

@@ -6,7 +6,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::OwnedFd;
+use std::os::fd::AsFd;
 use tailcut_base::{Nanos, Time};
 
 /// The peer of a connection.
@@ -27,8 +27,8 @@ pub enum Peer {
 
 impl Peer {
     /// The peer of a connected socket.
-    pub fn of(socket: &OwnedFd) -> Peer {
-        let address = getpeername(socket).ok().flatten();
+    pub fn of(socket: impl AsFd) -> Peer {
+        let address = getpeername(&socket).ok().flatten();
         match address.map(|address: SocketAddrAny| SocketAddr::try_from(address)) {
             Some(Ok(address)) => Peer::Network(address),
             _ => socket_peercred(socket).map_or(Peer::Unknown, |peer| Peer::Process {

@@ -3,14 +3,14 @@
 //! The cost of pending connections is bounded: their number is limited, one too many disconnects the oldest,
 //! and each handshake has a deadline. A slow handshake delays no other connection.
 
-use super::mailbox::Mailbox;
 use super::server::Limits;
 use super::service::{Arrival, Message};
 use super::tls::Gate;
 use crate::Clock;
-use crate::listener::{Listener, is_exhausted};
-use rustix::event::Timespec;
-use rustix::event::epoll::{self, Event, EventData, EventFlags};
+use crate::listener::Listener;
+use crate::reactor::{
+    self, Accepted, Event, EventLoop, Listeners, Mailbox, READABLE, Reactor, Slots, Spin, Token, WRITABLE,
+};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 use std::collections::VecDeque;
@@ -18,8 +18,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use tailcut_base::ids::Slab;
-use tailcut_base::{Class, Time, id};
+use tailcut_base::{Class, Nanos, Time};
 use tailcut_host::wire::nbd::{Handshake, Offer, Rules, Step, Terms};
 
 /// The service that gets the connections of an export.
@@ -33,42 +32,26 @@ pub struct Route {
 
 /// Accepts connections and carries out their handshakes.
 pub struct Acceptor {
-    listener: Listener,
+    listeners: Listeners,
     offer: Offer,
     routes: Vec<Route>,
     /// The gate to the relay, if TLS is offered.
     gate: Option<Gate>,
-    stop: Arc<Mailbox<()>>,
     open_connections: Arc<AtomicUsize>,
     limits: Limits,
     clock: Clock,
-    epoll: OwnedFd,
-    pending: Slab<PendingConnectionId, PendingConnection>,
-    /// Pending connections by id and number, oldest first; some have been closed.
-    order: VecDeque<(PendingConnectionId, u64)>,
-    served: u64,
+    reactor: Reactor<()>,
+    pending: Slots<PendingConnection>,
+    /// Pending connections, oldest first; some have been closed.
+    order: VecDeque<Token>,
     turned_away: u64,
-    /// Accepting is paused until this time, because the system has no descriptor or memory for connections.
-    closed_until: Option<Time>,
     /// How often accepting was paused.
     exhausted: Arc<AtomicU64>,
     buffer: Vec<u8>,
 }
 
-id! {
-    /// A connection in its handshake.
-    struct PendingConnectionId;
-}
-
-impl PendingConnectionId {
-    fn event(self) -> EventData {
-        EventData::new_u64(self.get().into())
-    }
-}
-
 /// A connection in its handshake.
 struct PendingConnection {
-    number: u64,
     socket: OwnedFd,
     handshake: Handshake,
     /// Input received but not parsed, because output has to be sent first.
@@ -91,7 +74,7 @@ enum HandshakeState {
 
 impl Acceptor {
     /// An acceptor for `listener` that offers the exports of `offer`, each with its route; with a gate if it
-    /// offers TLS.
+    /// offers TLS. `stop` stops it.
     #[allow(clippy::too_many_arguments)]
     pub fn new(
         listener: Listener,
@@ -103,80 +86,48 @@ impl Acceptor {
         limits: Limits,
         clock: Clock,
     ) -> io::Result<Acceptor> {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
-        epoll::add(&epoll, &*stop, EventData::new_u64(STOP), EventFlags::IN)?;
+        let reactor = Reactor::new(stop, Spin::new(Nanos::ZERO), clock)?;
+        let listeners = Listeners::new(vec![listener], LISTENER);
+        listeners.watch(&reactor)?;
         Ok(Acceptor {
-            listener,
+            listeners,
             offer,
             routes,
             gate,
-            stop,
             open_connections,
             limits,
             clock,
-            epoll,
-            pending: Slab::new(),
+            reactor,
+            pending: Slots::default(),
             order: VecDeque::new(),
-            served: 0,
             turned_away: 0,
-            closed_until: None,
             exhausted: Arc::default(),
             buffer: vec![0; RECEIVE_BYTES],
         })
     }
 
-    /// Accepts connections until its mailbox receives a message. Returns the number of connections it
-    /// refused.
+    /// Accepts connections until it is asked to stop. Returns the number of connections it refused.
     pub fn run(mut self) -> u64 {
-        let mut events = Vec::with_capacity(256);
-        loop {
-            let timeout = self.timeout();
-            events.clear();
-            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(error) => panic!("waiting for events failed: {error}"),
-            }
-            for event in &events {
-                let Event { data, .. } = *event;
-                match data.u64() {
-                    STOP => return self.turned_away,
-                    LISTENER => self.accept_connections(),
-                    pending => self.serve(PendingConnectionId::new(pending as u32)),
-                }
-            }
-            self.see_off_the_late();
-        }
-    }
-
-    fn timeout(&self) -> Option<Timespec> {
-        let oldest = self.order.front().map(|&(id, _)| id);
-        let oldest = oldest.and_then(|id| self.pending.get(id));
-        let until =
-            [oldest.map(|pending| pending.deadline), self.closed_until].into_iter().flatten().min()?;
-        let left = until.0.saturating_sub(self.clock.now().0);
-        Some(Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as i64 })
+        reactor::run(&mut self);
+        self.turned_away
     }
 
     fn accept_connections(&mut self) {
         for _ in 0..AT_ONCE {
-            match self.listener.accept() {
-                Ok(socket) => self.welcome(socket),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(error) if is_exhausted(&error) => return self.close_door(),
-                // The peer disconnected before it was accepted.
-                Err(_) => {}
+            match self.listeners.accept(LISTENER) {
+                Accepted::Connection(socket) => self.welcome(socket),
+                Accepted::Nothing => return,
+                Accepted::Exhausted => return self.pause(),
+                Accepted::Aborted => {}
             }
         }
     }
 
     /// Pauses accepting, and disconnects the oldest pending connection.
-    fn close_door(&mut self) {
+    fn pause(&mut self) {
         self.exhausted.fetch_add(1, Ordering::Relaxed);
         self.turn_away_oldest();
-        if self.closed_until.is_none() && epoll::delete(&self.epoll, &self.listener).is_ok() {
-            self.closed_until = Some(Time(self.clock.now().0 + PAUSE_NANOS));
-        }
+        self.listeners.pause(&self.reactor, self.clock.now());
     }
 
     fn welcome(&mut self, socket: OwnedFd) {
@@ -189,8 +140,7 @@ impl Acceptor {
         }
         let mut out = Vec::new();
         let handshake = Handshake::begin(&mut out);
-        let id = self.pending.insert(PendingConnection {
-            number: self.served + 1,
+        let slot = self.pending.insert(PendingConnection {
             socket,
             handshake,
             input: Vec::new(),
@@ -198,49 +148,48 @@ impl Acceptor {
             sent: 0,
             verdict: Step::More,
             waits_for_room: false,
-            deadline: Time(self.clock.now().0 + self.limits.handshake.0),
+            deadline: self.clock.now() + self.limits.handshake,
         });
-        let pending = &self.pending[id];
-        if epoll::add(&self.epoll, &pending.socket, id.event(), EventFlags::IN).is_err() {
-            self.pending.remove(id);
-            return;
+        let token = self.pending.token(slot);
+        if self.reactor.watch(&self.pending[slot].socket, token, READABLE).is_err() {
+            return self.release(slot);
         }
-        self.served += 1;
-        self.order.push_back((id, self.served));
-        self.serve(id);
+        self.order.push_back(token);
+        self.serve(slot);
     }
 
-    fn serve(&mut self, id: PendingConnectionId) {
-        let Some(pending) = self.pending.get_mut(id) else { return };
+    fn serve(&mut self, slot: u32) {
+        let token = self.pending.token(slot);
+        let pending = &mut self.pending[slot];
         match pending.serve(&self.offer, &mut self.buffer) {
             HandshakeState::Stays => {
-                let flags = if pending.waits_for_room { EventFlags::OUT } else { EventFlags::IN };
-                epoll::modify(&self.epoll, &pending.socket, id.event(), flags)
-                    .expect("a socket that is watched can be watched otherwise");
+                let flags = if pending.waits_for_room { WRITABLE } else { READABLE };
+                self.reactor.watch_for(&pending.socket, token, flags);
             }
-            HandshakeState::Goes => self.release(id),
-            HandshakeState::Encrypts => self.encrypt(id),
-            HandshakeState::Enters(terms) => self.hand_over(id, terms),
+            HandshakeState::Goes => self.release(slot),
+            HandshakeState::Encrypts => self.encrypt(slot),
+            HandshakeState::Enters(terms) => self.hand_over(slot, terms),
         }
     }
 
     /// Continues a handshake in the clear, behind the relay. The deadline of the handshake stays the same.
-    fn encrypt(&mut self, id: PendingConnectionId) {
+    fn encrypt(&mut self, slot: u32) {
         let gate = self.gate.as_ref().expect("TLS is offered with a gate only");
-        let Some(pending) = self.pending.get_mut(id) else { return };
-        let is_moved = epoll::delete(&self.epoll, &pending.socket).is_ok()
+        let token = self.pending.token(slot);
+        let pending = &mut self.pending[slot];
+        let is_moved = self.reactor.forget(&pending.socket).is_ok()
             && gate.cross(&mut pending.socket).is_ok()
-            && epoll::add(&self.epoll, &pending.socket, id.event(), EventFlags::IN).is_ok();
+            && self.reactor.watch(&pending.socket, token, READABLE).is_ok();
         pending.verdict = Step::More;
         if !is_moved {
             self.turned_away += 1;
-            self.release(id);
+            self.release(slot);
         }
     }
 
-    fn hand_over(&mut self, id: PendingConnectionId, terms: Terms) {
-        let Some(pending) = self.pending.try_remove(id) else { return };
-        let is_watched_no_more = epoll::delete(&self.epoll, &pending.socket).is_ok();
+    fn hand_over(&mut self, slot: u32, terms: Terms) {
+        let Some(pending) = self.pending.remove(slot) else { return };
+        let is_watched_no_more = self.reactor.forget(&pending.socket).is_ok();
         let has_slot = self.open_connections.fetch_add(1, Ordering::Relaxed) < self.limits.connections;
         if !has_slot || !is_watched_no_more {
             self.open_connections.fetch_sub(1, Ordering::Relaxed);
@@ -259,15 +208,15 @@ impl Acceptor {
         route.mailbox.post(Message::Arrival(Arrival { socket, rules, class: route.class, leftover: input }));
     }
 
-    fn release(&mut self, id: PendingConnectionId) {
-        self.pending.try_remove(id);
+    fn release(&mut self, slot: u32) {
+        self.pending.remove(slot);
     }
 
     /// The oldest pending connection.
-    fn oldest(&mut self) -> Option<PendingConnectionId> {
-        while let Some(&(id, number)) = self.order.front() {
-            if self.pending.get(id).is_some_and(|pending| pending.number == number) {
-                return Some(id);
+    fn oldest(&mut self) -> Option<u32> {
+        while let Some(&token) = self.order.front() {
+            if let Some(slot) = self.pending.find(token) {
+                return Some(slot);
             }
             self.order.pop_front();
         }
@@ -275,24 +224,9 @@ impl Acceptor {
     }
 
     fn turn_away_oldest(&mut self) {
-        if let Some(id) = self.oldest() {
+        if let Some(slot) = self.oldest() {
             self.turned_away += 1;
-            self.release(id);
-        }
-    }
-
-    fn see_off_the_late(&mut self) {
-        let now = self.clock.now();
-        while let Some(id) = self.oldest() {
-            if self.pending[id].deadline > now {
-                break;
-            }
-            self.turn_away_oldest();
-        }
-        if self.closed_until.is_some_and(|until| until <= now)
-            && epoll::add(&self.epoll, &self.listener, EventData::new_u64(LISTENER), EventFlags::IN).is_ok()
-        {
-            self.closed_until = None;
+            self.release(slot);
         }
     }
 
@@ -300,15 +234,36 @@ impl Acceptor {
     pub fn exhausted(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.exhausted)
     }
+}
 
-    /// The listener.
-    pub fn listener(&self) -> &Listener {
-        &self.listener
+impl EventLoop for Acceptor {
+    type Message = ();
+
+    fn reactor(&mut self) -> &mut Reactor<()> {
+        &mut self.reactor
     }
 
-    /// The mailbox that stops the acceptor.
-    pub fn stop(&self) -> Arc<Mailbox<()>> {
-        Arc::clone(&self.stop)
+    fn iterate(&mut self, now: Time) {
+        self.reactor.receive();
+        while let Some(slot) = self.oldest()
+            && self.pending[slot].deadline <= now
+        {
+            self.turn_away_oldest();
+        }
+        self.listeners.resume(&self.reactor, now);
+    }
+
+    fn note_event(&mut self, event: Event) {
+        if event.token().as_source().is_some() {
+            self.accept_connections();
+        } else if let Some(slot) = self.pending.find(event.token()) {
+            self.serve(slot);
+        }
+    }
+
+    fn deadline(&mut self, _: Time) -> Time {
+        let oldest = self.oldest().map_or(Time::NEVER, |slot| self.pending[slot].deadline);
+        oldest.min(self.listeners.resumes())
     }
 }
 
@@ -365,11 +320,8 @@ impl PendingConnection {
     }
 }
 
-const LISTENER: u64 = u64::MAX;
-const STOP: u64 = u64::MAX - 1;
+const LISTENER: u32 = 0;
 /// Maximum number of connections accepted before other events are handled.
 const AT_ONCE: usize = 64;
 /// Bytes of one receive, and the maximum buffered for a pending connection beside its handshake.
 const RECEIVE_BYTES: usize = 4096;
-/// How long accepting is paused when the system is out of descriptors or memory.
-const PAUSE_NANOS: u64 = 100_000_000;

@@ -2,8 +2,7 @@
 
 use super::budget::Budget;
 use super::charge::charge;
-use rustix::io::Errno;
-use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
+use crate::reactor::{Received, Socket};
 use std::collections::VecDeque;
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::OwnedFd;
@@ -14,8 +13,8 @@ use tailcut_host::wire::nbd::{Receiver, Reply, Rules};
 /// A connection: its socket, partly received requests, and unsent replies.
 #[derive(Debug)]
 pub struct Connection {
-    /// Non-blocking.
-    pub socket: OwnedFd,
+    /// Its socket.
+    pub socket: Socket,
     /// The rules that its requests are checked against.
     pub rules: Rules,
     /// Priority class of its reads.
@@ -26,15 +25,8 @@ pub struct Connection {
     pub leftover: (Vec<u8>, usize),
     /// No more requests are received; the connection is closed once all are answered.
     pub is_ending: bool,
-    /// The socket may have data.
-    pub is_readable: bool,
-    /// The client has shut down its side: the socket is read to the end, because no further event announces
-    /// data.
-    pub is_hung: bool,
     /// It is in the list of connections to receive from.
     pub is_listed: bool,
-    /// The client has closed its socket: replies do not reach it any more.
-    pub is_gone: bool,
     /// It is in the queue of connections that wait for resources of others.
     pub is_blocked: bool,
     /// Its next request is for block status, and this iteration has no lookups left.
@@ -43,8 +35,6 @@ pub struct Connection {
     pub is_queued_for_lookup: bool,
     /// It is in the list of connections with replies to send.
     pub is_replying: bool,
-    /// epoll watches for the socket to become writable.
-    pub awaits_room: bool,
     /// Admitted requests whose replies have not been sent.
     pub under_way: u32,
     /// When it last made progress.
@@ -52,77 +42,47 @@ pub struct Connection {
     outgoing: VecDeque<(Reply, u64)>,
     /// Number of bytes of the first reply that have been sent.
     sent: usize,
-    is_writable: bool,
-}
-
-/// Result of receiving.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Received {
-    /// Bytes were received into the buffer.
-    Bytes {
-        /// Number of bytes.
-        count: usize,
-        /// The socket may have more.
-        more: bool,
-    },
-    /// The call would block.
-    Nothing,
-    /// End of input.
-    End,
 }
 
 impl Connection {
     /// A connection that has completed its handshake; `leftover` arrived with the last bytes of that.
     pub fn new(socket: OwnedFd, rules: Rules, class: Class, leftover: Vec<u8>, now: Time) -> Connection {
         Connection {
-            socket,
+            socket: Socket::new(socket),
             rules,
             class,
             receiver: Receiver::new(rules),
             leftover: (leftover, 0),
             is_ending: false,
-            is_readable: true,
-            is_hung: false,
-            is_gone: false,
             is_listed: false,
             is_blocked: false,
             awaits_lookup: false,
             is_queued_for_lookup: false,
             is_replying: false,
-            awaits_room: false,
             under_way: 0,
             progress: now,
             outgoing: VecDeque::new(),
             sent: 0,
-            is_writable: true,
         }
     }
 
-    /// Receives available bytes: first into the blocks of a partly received write, then into `buffer`.
+    /// Receives available bytes: first into the blocks of a partly received write, then into `buffer`. Returns
+    /// the number of bytes in `buffer`.
     pub fn receive(&mut self, buffer: &mut [u8], pool: &mut Pool) -> Received {
-        let is_direct = self.receiver.outstanding() >= DIRECT_FROM;
-        let got = if is_direct {
-            self.receive_data(pool)
-        } else {
-            let offered = buffer.len();
-            rustix::io::read(&self.socket, buffer).map(|count| (count, offered))
-        };
-        match got {
-            Ok((0, _)) => Received::End,
-            Ok((count, offered)) => {
-                if is_direct {
-                    self.receiver.received(count);
-                }
-                Received::Bytes { count: if is_direct { 0 } else { count }, more: count == offered }
+        if self.receiver.outstanding() < DIRECT_FROM {
+            return self.socket.receive(buffer);
+        }
+        match self.receive_data(pool) {
+            Received::Bytes(count) => {
+                self.receiver.received(count);
+                Received::Bytes(0)
             }
-            Err(Errno::AGAIN) => Received::Nothing,
-            Err(Errno::INTR) => Received::Bytes { count: 0, more: true },
-            Err(_) => Received::End,
+            received => received,
         }
     }
 
-    /// Receives into the blocks of a write; returns the numbers of bytes received and requested.
-    fn receive_data(&mut self, pool: &mut Pool) -> Result<(usize, usize), Errno> {
+    /// Receives into the blocks of a write.
+    fn receive_data(&mut self, pool: &mut Pool) -> Received {
         let mut places: [IoSliceMut<'_>; DIRECT_BLOCKS] = std::array::from_fn(|_| IoSliceMut::new(&mut []));
         let (mut used, mut offered) = (0, 0);
         self.receiver.vacant(DIRECT_BLOCKS, pool, |place| {
@@ -130,7 +90,7 @@ impl Connection {
             places[used] = place;
             used += 1;
         });
-        rustix::io::readv(&self.socket, &mut places[..used]).map(|count| (count, offered))
+        self.socket.receive_by(offered, |socket| rustix::io::readv(socket, &mut places[..used]))
     }
 
     /// Queues a reply; sending it releases `charge` bytes of the budget.
@@ -145,7 +105,7 @@ impl Connection {
 
     /// True if the socket accepts no more data for now.
     pub fn is_stuck(&self) -> bool {
-        !self.is_writable
+        !self.socket.has_room
     }
 
     /// True if a request waits to be admitted.
@@ -159,11 +119,6 @@ impl Connection {
         self.is_ending && self.under_way == u32::from(self.receiver.write_under_way().is_some())
     }
 
-    /// Records that the socket accepts data again.
-    pub fn set_writable(&mut self) {
-        self.is_writable = true;
-    }
-
     /// Sends as much as the socket takes; releases the charges of completely sent replies from `held`, and
     /// sets `released` then. False if the client has disconnected.
     pub fn send(
@@ -174,42 +129,16 @@ impl Connection {
         now: Time,
         released: &mut bool,
     ) -> bool {
-        while self.is_writable && self.has_outgoing() {
+        while self.socket.has_room && self.has_outgoing() {
             let mut slices = [IoSlice::new(&[]); SLICES];
-            let used = self.gather(&mut slices);
-            let offered: usize = slices[..used].iter().map(|slice| slice.len()).sum();
-            let mut nothing = SendAncillaryBuffer::default();
-            match sendmsg(&self.socket, &slices[..used], &mut nothing, SendFlags::NOSIGNAL) {
-                Ok(count) => {
-                    self.is_writable = count == offered;
-                    self.progress = now;
-                    *released |= self.strike(count, budget, held, pool);
-                }
-                Err(Errno::AGAIN) => self.is_writable = false,
-                Err(Errno::INTR) => {}
-                Err(_) => return false,
+            let used = gather(&self.outgoing, self.sent, &mut slices);
+            let Ok(count) = self.socket.send(&slices[..used]) else { return false };
+            if count > 0 {
+                self.progress = now;
+                *released |= self.strike(count, budget, held, pool);
             }
         }
         true
-    }
-
-    fn gather<'a>(&'a self, slices: &mut [IoSlice<'a>; SLICES]) -> usize {
-        let (mut used, mut sent) = (0, self.sent);
-        for (reply, _) in &self.outgoing {
-            let is_whole = reply.slices(sent, |slice| {
-                let has_room = used < SLICES;
-                if has_room {
-                    slices[used] = slice;
-                    used += 1;
-                }
-                has_room
-            });
-            if !is_whole {
-                break;
-            }
-            sent = 0;
-        }
-        used
     }
 
     /// Drops the first `count` bytes of pending replies.
@@ -236,6 +165,30 @@ impl Connection {
         let outgoing: u64 = self.outgoing.iter().map(|(_, charge)| charge).sum();
         outgoing + self.receiver.write_under_way().map_or(0, |(header, command)| charge(header, command))
     }
+}
+
+/// Fills `slices` with replies, of the first one what follows its first `sent` bytes. Returns how many it has filled.
+fn gather<'a>(
+    outgoing: &'a VecDeque<(Reply, u64)>,
+    mut sent: usize,
+    slices: &mut [IoSlice<'a>; SLICES],
+) -> usize {
+    let mut used = 0;
+    for (reply, _) in outgoing {
+        let is_whole = reply.slices(sent, |slice| {
+            let has_room = used < SLICES;
+            if has_room {
+                slices[used] = slice;
+                used += 1;
+            }
+            has_room
+        });
+        if !is_whole {
+            break;
+        }
+        sent = 0;
+    }
+    used
 }
 
 /// Minimum missing bytes for data to be received directly into its blocks; less is copied.

@@ -4,20 +4,16 @@
 //! It forwards a request to the services concerned and waits for their answers, one request at a time: a
 //! service answers between two iterations.
 
-use super::mailbox::Mailbox;
 use super::service::Message;
 use crate::Clock;
 use crate::ctl::{AdminRequest, Answer, ControlSocket, MetricsPage};
-use rustix::event::Timespec;
-use rustix::event::epoll::{self, EventData, EventFlags};
-use rustix::io::Errno;
+use crate::reactor::{self, EventLoop, Mailbox, Reactor, Spin};
 use std::fmt;
 use std::io;
-use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
+use tailcut_base::{Nanos, Time};
 use tailcut_host::wire::ctl::{self, Ask};
 use tailcut_host::wire::metrics::Metrics;
 
@@ -28,16 +24,6 @@ pub struct Windows {
     pub control: Option<ControlSocket>,
     /// The page for Prometheus.
     pub metrics: Option<MetricsPage>,
-}
-
-impl Windows {
-    /// How long to sleep at most: while the system is out of descriptors, pending connections are retried at
-    /// intervals. `None` for no limit.
-    fn patience(&self) -> Option<Timespec> {
-        let is_short = self.control.as_ref().is_some_and(ControlSocket::is_short)
-            || self.metrics.as_ref().is_some_and(MetricsPage::is_short);
-        is_short.then_some(PAUSE)
-    }
 }
 
 /// A recipient of administrative requests.
@@ -83,8 +69,7 @@ impl AdminTarget for Exported {
 pub struct ControlServer {
     windows: Windows,
     services: Services,
-    epoll: OwnedFd,
-    stop: Arc<Mailbox<()>>,
+    reactor: Reactor<()>,
 }
 
 #[derive(Debug)]
@@ -94,41 +79,50 @@ struct Services {
 }
 
 impl ControlServer {
-    /// A control server that listens at `windows`.
+    /// A control server that listens at `windows`, and that `stop` stops.
     pub fn new(
         windows: Windows,
         asked: Vec<Box<dyn AdminTarget>>,
         stop: Arc<Mailbox<()>>,
         clock: Clock,
     ) -> io::Result<ControlServer> {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, &*stop, EventData::new_u64(STOP), EventFlags::IN)?;
-        if let Some(control) = &windows.control {
-            epoll::add(&epoll, control.wakes(), EventData::new_u64(ADMIN_REQUEST), EventFlags::IN)?;
-        }
-        if let Some(metrics) = &windows.metrics {
-            epoll::add(&epoll, metrics.wakes(), EventData::new_u64(ADMIN_REQUEST), EventFlags::IN)?;
-        }
-        Ok(ControlServer { windows, services: Services { asked, clock }, epoll, stop })
+        let reactor = Reactor::new(stop, Spin::new(Nanos::ZERO), clock)?;
+        windows.control.as_ref().map_or(Ok(()), |control| control.watch(&reactor))?;
+        windows.metrics.as_ref().map_or(Ok(()), |metrics| metrics.watch(&reactor))?;
+        Ok(ControlServer { windows, services: Services { asked, clock }, reactor })
     }
 
-    /// Answers requests until its mailbox receives a message.
+    /// Answers requests until it is asked to stop.
     pub fn run(mut self) {
-        let mut events = [MaybeUninit::uninit(); 8];
-        loop {
-            match epoll::wait(&self.epoll, &mut events, self.windows.patience().as_ref()) {
-                Ok((events, _)) if events.iter().any(|event| event.data.u64() == STOP) => break,
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(error) => panic!("waiting for events failed: {error}"),
-            }
-            if let Some(control) = &mut self.windows.control {
-                control.serve(|line| self.services.answer(line));
-            }
-            if let Some(metrics) = &mut self.windows.metrics {
-                metrics.serve(|| self.services.metrics(None).unwrap_or_else(|why| format!("# {why}\n")));
-            }
+        reactor::run(&mut self);
+    }
+}
+
+impl EventLoop for ControlServer {
+    type Message = ();
+
+    fn reactor(&mut self) -> &mut Reactor<()> {
+        &mut self.reactor
+    }
+
+    /// Serves all that has arrived, whatever event has announced it.
+    fn iterate(&mut self, now: Time) {
+        self.reactor.receive();
+        if self.reactor.is_stopping() {
+            return;
         }
-        self.stop.empty();
+        if let Some(control) = &mut self.windows.control {
+            control.serve(&self.reactor, now, |line| self.services.answer(line));
+        }
+        if let Some(metrics) = &mut self.windows.metrics {
+            let page = || self.services.metrics(None).unwrap_or_else(|why| format!("# {why}\n"));
+            metrics.serve(&self.reactor, now, page);
+        }
+    }
+
+    fn deadline(&mut self, _: Time) -> Time {
+        let of_control = self.windows.control.as_ref().map_or(Time::NEVER, ControlSocket::resumes);
+        self.windows.metrics.as_ref().map_or(Time::NEVER, MetricsPage::resumes).min(of_control)
     }
 }
 
@@ -204,10 +198,6 @@ pub fn wait_for<T>(name: &str, post: impl FnOnce(Sender<T>)) -> Result<T, String
     hears.recv_timeout(PATIENCE).map_err(|_| format!("{name} does not answer"))
 }
 
-/// Interval at which pending connections are retried while the system is out of descriptors.
-const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-const STOP: u64 = 0;
-const ADMIN_REQUEST: u64 = 1;
 /// How long to wait for an answer. A service answers within an iteration; the limit is for one whose thread
 /// has failed.
 const PATIENCE: Duration = Duration::from_secs(10);

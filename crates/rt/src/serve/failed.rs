@@ -2,15 +2,14 @@
 //! client waits for it. The other exports have threads of their own and are not affected.
 
 use super::figures::{Figures, Live};
-use super::mailbox::Mailbox;
-use super::poll::poll;
 use super::service::{Message, Service};
+use crate::Clock;
 use crate::ctl::{Answer, Steered};
-use rustix::event::epoll::{self, EventData, EventFlags};
-use std::mem::MaybeUninit;
+use crate::reactor::{self, EventLoop, Mailbox, Reactor, Spin};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use tailcut_base::{Nanos, Time};
 use tailcut_host::wire::ctl::{Ask, refusal};
 use tailcut_host::wire::metrics::{Kind, Metrics};
 
@@ -35,27 +34,34 @@ impl Remains {
         self.live.has_failed.store(true, Ordering::Relaxed);
         let connected = self.live.connections.swap(0, Ordering::Relaxed) as usize;
         self.open_connections.fetch_sub(connected, Ordering::Relaxed);
-        self.refuse();
+        // Without a descriptor for it, requests stay unanswered.
+        if let Ok(reactor) = Reactor::new(self.mailbox, Spin::new(Nanos::ZERO), Clock::start()) {
+            reactor::run(&mut FailedService { reactor, open_connections: self.open_connections });
+        }
         None
     }
+}
 
-    /// Refuses connections and requests until it receives a stop message.
-    fn refuse(&self) {
-        // Without a descriptor for epoll, requests stay unanswered.
-        let Ok(epoll) = epoll::create(epoll::CreateFlags::CLOEXEC) else { return };
-        if epoll::add(&epoll, &*self.mailbox, EventData::new_u64(0), EventFlags::IN).is_err() {
-            return;
-        }
-        loop {
-            for message in self.mailbox.empty() {
-                match message {
-                    Message::Arrival(_) => drop(self.open_connections.fetch_sub(1, Ordering::Relaxed)),
-                    // Ignored: the requester no longer waits.
-                    Message::AdminRequest(request) => drop(request.answer.send(said(&request.ask))),
-                    Message::Stop => return,
-                }
+/// Refuses connections and requests until it is asked to stop.
+struct FailedService {
+    reactor: Reactor<Message>,
+    open_connections: Arc<AtomicUsize>,
+}
+
+impl EventLoop for FailedService {
+    type Message = Message;
+
+    fn reactor(&mut self) -> &mut Reactor<Message> {
+        &mut self.reactor
+    }
+
+    fn iterate(&mut self, _: Time) {
+        for message in self.reactor.receive() {
+            match message {
+                Message::Arrival(_) => drop(self.open_connections.fetch_sub(1, Ordering::Relaxed)),
+                // Ignored: the requester no longer waits.
+                Message::AdminRequest(request) => drop(request.answer.send(said(&request.ask))),
             }
-            poll(&epoll, None, &mut [MaybeUninit::uninit(); 1]);
         }
     }
 }

@@ -2,10 +2,11 @@
 //!
 //! One thread accepts connections and carries out their handshakes ([`acceptor`]). Each drive has its own
 //! thread, with all connections that use it ([`service`]): no state is shared between drives, so no locks are
-//! needed. A connection is handed from one to the other once, through a [`mailbox`]. Administrative requests
-//! arrive at the [`control_server`], another thread, which forwards them through the same mailboxes. Clients
-//! that use TLS are connected through a separate thread ([`tls`]). If a drive is also a block device here
-//! ([`ublk`]), the kernel's requests arrive at the drive's thread beside its connections.
+//! needed. A connection is handed from one to the other once, through a mailbox
+//! ([`reactor`](crate::reactor)). Administrative requests arrive at the [`control_server`], another thread,
+//! which forwards them through the same mailboxes. Clients that use TLS are connected through a separate
+//! thread ([`tls`]). If a drive is also a block device here ([`ublk`]), the kernel's requests arrive at the
+//! drive's thread beside its connections.
 //!
 //! The cost of a client is bounded: connections, handshakes and their duration, and the memory of requests
 //! and replies in flight ([`budget`]). The server does not read from a connection whose client does not read
@@ -18,11 +19,8 @@ pub mod connection;
 pub mod control_server;
 mod failed;
 pub mod figures;
-pub mod mailbox;
-pub mod poll;
 pub mod server;
 pub mod service;
-pub mod spin;
 pub mod tls;
 pub mod ublk;
 

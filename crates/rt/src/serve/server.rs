@@ -4,13 +4,13 @@ use super::acceptor::{Acceptor, Route};
 use super::control_server::{AdminTarget, ControlServer, Exported, Windows};
 use super::failed::Remains;
 use super::figures::{Figures, Live};
-use super::mailbox::Mailbox;
 use super::service::{Message, Service};
 use super::tls::{Encryption, Gate, Handshakes, Relay};
 use super::ublk::{CannotAttach, Device, Shape};
 use crate::Clock;
 use crate::ctl::Steered;
 use crate::listener::{Address, BindOptions, CannotListen, Listener};
+use crate::reactor::Mailbox;
 use crate::system;
 use std::io;
 use std::panic::resume_unwind;
@@ -267,10 +267,10 @@ impl<D: Steered + Send + 'static> Server<D> {
 
     /// Stops accepting connections, completes requests in flight, flushes the drives and returns them.
     pub fn stop(self) -> Served<D> {
-        self.stop.post(());
+        self.stop.stop();
         let turned_away = self.acceptor.join().unwrap_or_else(|panic| resume_unwind(panic));
         // While the services can still answer.
-        self.stop_control_server.post(());
+        self.stop_control_server.stop();
         self.control_server.join().unwrap_or_else(|panic| resume_unwind(panic));
         drop(self.devices);
         let failed = |service: &&Running<D>| service.live.has_failed.load(Ordering::Relaxed);
@@ -356,7 +356,7 @@ fn begun<E>(beginning: Receiver<Beginning<E>>) -> Beginning<E> {
 
 /// Stops services, and returns their drives.
 fn end<D>(services: Vec<Running<D>>) -> Vec<(String, Figures, D)> {
-    services.iter().for_each(|service| service.mailbox.post(Message::Stop));
+    services.iter().for_each(|service| service.mailbox.stop());
     let drives = services.into_iter().filter_map(|Running { name, thread, .. }| {
         let served = thread.join().unwrap_or_else(|panic| resume_unwind(panic));
         served.map(|(figures, drive)| (name, figures, drive))

@@ -7,13 +7,11 @@
 mod admin;
 mod attempt;
 mod ending;
-mod resting;
 
 pub use admin::AdminRequest;
 pub use ending::WorkerResult;
 
 use super::error::Error;
-use super::inbox::Inbox;
 use super::operation::{Operation, Outcome};
 use super::queue::{CompletionBatch, Requester};
 use super::statistics::Statistics;
@@ -21,17 +19,16 @@ use super::store::Settings;
 use crate::Clock;
 use crate::ctl::Steered;
 use crate::drive::Answers;
+use crate::reactor::{self, EDGE, EventLoop, Mailbox, Reactor, Spin, Token};
 use admin::Calls;
 use attempt::Attempt;
 use ending::Ending;
-use rustix::event::epoll::{self, EventData, EventFlags};
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tailcut_base::ids::Slab;
-use tailcut_base::{Time, id};
+use tailcut_base::{Nanos, Time, id};
 use tailcut_host::kv::{Engine, Fetched, WriteNumber};
 
 /// A message to the thread.
@@ -55,13 +52,11 @@ pub struct Worker<D> {
     drive: Option<D>,
     answers: Answers,
     settings: Settings,
-    clock: Clock,
     /// Seconds of Unix time in this iteration.
     unix: u32,
-    epoll: OwnedFd,
-    inbox: Closing,
-    /// Messages taken from the inbox.
-    messages: Vec<Message>,
+    reactor: Reactor<Message>,
+    /// Dropped with the worker, however that ends.
+    _closing: Closing,
     /// Operations that wait for an item on flash, or for a drive that is behind, by id.
     waiting: Slab<OperationId, (Operation, Requester)>,
     /// Those of them that wait for a drive that is behind.
@@ -76,12 +71,12 @@ pub struct Worker<D> {
     ending: Ending,
 }
 
-/// Closes the inbox when the thread ends for any reason.
-struct Closing(Arc<Inbox<Message>>);
+/// Closes the mailbox when the thread ends for any reason.
+struct Closing(Arc<Mailbox<Message>>);
 
 impl Drop for Closing {
     fn drop(&mut self) {
-        self.0.close();
+        self.0.stop();
         // Dropping the messages completes the operations that they carry.
         self.0.take(&mut Vec::new());
     }
@@ -93,24 +88,21 @@ impl<D: Steered> Worker<D> {
         engine: Engine,
         drive: Option<D>,
         settings: Settings,
-        inbox: Arc<Inbox<Message>>,
+        mailbox: Arc<Mailbox<Message>>,
         clock: Clock,
     ) -> io::Result<Worker<D>> {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, &*inbox, EventData::new_u64(0), EventFlags::IN)?;
+        let reactor = Reactor::new(Arc::clone(&mailbox), Spin::new(Nanos::ZERO), clock)?;
         if let Some(wakes) = drive.as_ref().and_then(|drive| drive.wakes()) {
-            epoll::add(&epoll, wakes, EventData::new_u64(1), EventFlags::IN)?;
+            reactor.watch(wakes, Token::source(0), EDGE)?;
         }
         Ok(Worker {
             engine,
             drive,
             answers: Answers::default(),
             settings,
-            clock,
             unix: 0,
-            epoll,
-            inbox: Closing(inbox),
-            messages: Vec::new(),
+            reactor,
+            _closing: Closing(mailbox),
             waiting: Slab::new(),
             stuck: VecDeque::new(),
             undurable: VecDeque::new(),
@@ -121,29 +113,16 @@ impl<D: Steered> Worker<D> {
         })
     }
 
-    /// Serves until the inbox is closed. Then completes operations in flight, and makes changes durable.
+    /// Serves until it is asked to stop. Then completes operations in flight, and makes changes durable.
     pub fn run(mut self) -> WorkerResult {
-        loop {
-            self.turn();
-            if let Ending::Done { is_durable } = self.ending {
-                return WorkerResult { statistics: self.statistics(), is_durable };
-            }
-            self.rest();
-        }
-    }
-
-    fn turn(&mut self) {
-        let now = self.clock.now();
-        self.unix = unix_seconds();
-        self.engine.tick(now, self.unix);
-        self.receive(now);
-        self.carry_out(now);
-        self.wind_down(now);
+        reactor::run(&mut self);
+        let is_durable = self.ending == Ending::Done { is_durable: true };
+        WorkerResult { statistics: self.statistics(), is_durable }
     }
 
     fn receive(&mut self, now: Time) {
-        let mut messages = std::mem::take(&mut self.messages);
-        if !self.inbox.0.take(&mut messages) {
+        let mut messages = self.reactor.receive();
+        if self.reactor.is_stopping() {
             self.begin_end(now);
         }
         for message in messages.drain(..) {
@@ -152,7 +131,7 @@ impl<D: Steered> Worker<D> {
                 Message::AdminRequest(request) => self.answer(request, now),
             }
         }
-        self.messages = messages;
+        self.reactor.recycle(messages);
         self.news.deliver();
     }
 
@@ -261,6 +240,42 @@ impl<D: Steered> Worker<D> {
             };
             self.complete(result, operation, requester);
         }
+    }
+}
+
+impl<D: Steered> EventLoop for Worker<D> {
+    type Message = Message;
+
+    /// Each iteration polls all sources, whether an event has announced work or not.
+    const POLL_EVERY: u32 = u32::MAX;
+
+    fn reactor(&mut self) -> &mut Reactor<Message> {
+        &mut self.reactor
+    }
+
+    fn iterate(&mut self, now: Time) {
+        self.unix = unix_seconds();
+        self.engine.tick(now, self.unix);
+        self.receive(now);
+        self.carry_out(now);
+        self.wind_down(now);
+    }
+
+    fn is_done(&mut self) -> bool {
+        matches!(self.ending, Ending::Done { .. })
+    }
+
+    fn has_work(&mut self, now: Time) -> bool {
+        self.deadline(now) <= now
+    }
+
+    fn deadline(&mut self, _: Time) -> Time {
+        let of_drive = self.drive.as_ref().map_or(Time::NEVER, |drive| drive.next_event());
+        of_drive.min(self.engine.next_event()).min(self.ending.deadline())
+    }
+
+    fn arm(&mut self) -> bool {
+        self.drive.as_mut().is_none_or(|drive| drive.arm())
     }
 }
 

@@ -19,7 +19,7 @@ pub use handle::ShardHandle;
 use super::admin::ThreadReport;
 use super::events::{Event, Events};
 use crate::ctl::{AdminRequest, Health};
-use crate::serve::mailbox::Mailbox;
+use crate::reactor::Mailbox;
 use place::Place;
 pub use place::Recovery;
 use std::any::Any;
@@ -27,7 +27,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tailcut_base::Time;
 use tailcut_host::kv::hash::part_of;
 use tailcut_host::kv::session::clients::{SocketCounters, Tally};
@@ -65,7 +65,7 @@ pub struct Common {
 /// State of one thread that others can access.
 #[derive(Debug)]
 struct Thread {
-    mailbox: Mailbox<Message>,
+    mailbox: Arc<Mailbox<Message>>,
     /// Its client counters, see [`numbers_of`].
     tally: [AtomicU64; TALLY_NUMBERS],
     /// Number of heartbeats confirmed.
@@ -91,8 +91,6 @@ pub enum Message {
     Beat,
     /// Shards may have work: recompute when the next is due.
     Poll,
-    /// Stop serving.
-    Stop,
 }
 
 impl Common {
@@ -102,8 +100,13 @@ impl Common {
     /// If the system is out of descriptors.
     pub fn new(shards: Vec<Shard>, threads: u32, events: Events) -> io::Result<Common> {
         let seed = shards.first().expect("there is a shard").engine().seed();
-        let thread =
-            |_| Ok(Thread { mailbox: Mailbox::new()?, tally: Default::default(), beats: AtomicU64::new(0) });
+        let thread = |_| {
+            Ok(Thread {
+                mailbox: Arc::new(Mailbox::new()?),
+                tally: Default::default(),
+                beats: AtomicU64::new(0),
+            })
+        };
         let threads: io::Result<_> = (0..threads).map(thread).collect();
         Ok(Common {
             places: shards.into_iter().map(Place::new).collect(),
@@ -138,7 +141,7 @@ impl Common {
     }
 
     /// The mailbox of a thread.
-    pub fn mailbox(&self, thread: u32) -> &Mailbox<Message> {
+    pub fn mailbox(&self, thread: u32) -> &Arc<Mailbox<Message>> {
         &self.threads[thread as usize].mailbox
     }
 

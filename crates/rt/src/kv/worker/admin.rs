@@ -77,8 +77,7 @@ impl<D: Steered> Worker<D> {
     }
 
     /// Executes an administrative request about the drive.
-    pub(super) fn answer_admin(&mut self, request: AdminRequest) {
-        let now = self.clock.now();
+    pub(super) fn answer_admin(&mut self, request: AdminRequest, now: Time) {
         let said = match (&request.ask, &mut self.drive) {
             (Ask::Status, Some(drive)) => Answer::Text(drive.describe()),
             (Ask::Status, None) => Answer::Text(String::new()),

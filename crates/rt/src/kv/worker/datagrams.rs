@@ -9,10 +9,9 @@
 
 use super::{DATAGRAMS, Origin, Worker};
 use crate::ctl::Steered;
-use rustix::event::epoll::{self, EventData, EventFlags};
+use crate::reactor::{READABLE, Reactor, Token};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::OwnedFd;
 use tailcut_base::id;
 use tailcut_base::ids::Slab;
 use tailcut_host::wire::memcached::udp::{self, CONTENT_BYTES, DATAGRAM_BYTES, FRAME_BYTES, Frame};
@@ -71,12 +70,10 @@ impl DatagramSockets {
         DatagramSockets { sockets, open: Slab::new() }
     }
 
-    /// Registers the sockets with epoll.
-    pub fn open(&self, epoll: &OwnedFd) -> io::Result<()> {
-        for (datagrams, number) in self.sockets.iter().zip(DATAGRAMS..) {
-            epoll::add(epoll, &datagrams.socket, EventData::new_u64(number), EventFlags::IN)?;
-        }
-        Ok(())
+    /// Watches the sockets for datagrams.
+    pub fn watch<M>(&self, reactor: &Reactor<M>) -> io::Result<()> {
+        let mut sockets = self.sockets.iter().zip((DATAGRAMS..).map(Token::source));
+        sockets.try_for_each(|(datagrams, token)| reactor.watch(&datagrams.socket, token, READABLE))
     }
 
     /// Closes the sockets for good; pending requests stay unanswered.
@@ -105,8 +102,8 @@ impl DatagramSockets {
 }
 
 impl<D: Steered> Worker<D> {
-    pub(super) fn receive_datagrams(&mut self, number: u64) {
-        let socket = (number - DATAGRAMS) as usize;
+    pub(super) fn receive_datagrams(&mut self, source: u32) {
+        let socket = (source - DATAGRAMS) as usize;
         let mut buffer = std::mem::take(&mut self.buffer);
         for _ in 0..AT_ONCE {
             let Some(datagrams) = self.datagram_sockets.sockets.get(socket) else { break };

@@ -30,13 +30,13 @@ impl<D: Steered> Worker<D> {
         if self.stopping != Stopping::Not {
             return;
         }
-        self.acceptor.close();
+        self.listeners.close();
         self.datagram_sockets.close();
         let now = self.clock.now();
         self.stopping =
             Stopping::Emptying { deadline: now + self.limits.patience, quiet: now + READING_PATIENCE };
         // A client without requests in flight is disconnected at its next check.
-        (0..self.slots.len() as u32).for_each(|slot| self.note_answer(slot));
+        self.slots.all().for_each(|slot| self.note_answer(slot));
     }
 
     /// Advances recovery while it is still needed. Nothing is served before it is complete.
@@ -49,7 +49,7 @@ impl<D: Steered> Worker<D> {
         self.is_recovered = recovery == Recovery::Over;
         if recovery == Recovery::Failed && self.stopping == Stopping::Not {
             let common = self.shards.common();
-            (1..common.threads()).for_each(|thread| common.post(thread, Message::Stop));
+            (1..common.threads()).for_each(|thread| common.mailbox(thread).stop());
             self.begin_end();
         }
     }
@@ -114,15 +114,15 @@ impl<D: Steered> Worker<D> {
 
     /// True if all requests of a client are answered, and it does not read the replies.
     fn is_stuck(&self, slot: u32) -> bool {
-        let client = self.slots[slot as usize].client.as_ref();
-        client.is_some_and(|client| !client.is_writable && self.clients.is_answered(client.name))
+        let client = self.slots.get(slot);
+        client.is_some_and(|client| !client.socket.has_room && self.clients.is_answered(client.name))
     }
 
     /// Waits until no connection is left. The first thread, which owns the drive, also waits for the others.
     fn empty(&mut self, now: Time, deadline: Time, quiet: Time) {
         let is_late = now >= deadline;
         if is_late || now >= quiet {
-            for slot in 0..self.slots.len() as u32 {
+            for slot in self.slots.all() {
                 if is_late || self.is_stuck(slot) {
                     self.close(slot);
                 }
@@ -130,7 +130,7 @@ impl<D: Steered> Worker<D> {
             // The next attempt to send sets it again.
             self.stopping = Stopping::Emptying { deadline, quiet: Time::NEVER };
         }
-        if self.slots.len() > self.vacant.len() {
+        if !self.slots.is_empty() {
             return;
         }
         let common = self.shards.common();

@@ -17,7 +17,7 @@ impl<D: Steered> Worker<D> {
         self.buffer.resize(BUFFER_BYTES, 0);
         match origin {
             Origin::Connection(slot) => {
-                if let Some(client) = &self.slots[slot as usize].client {
+                if let Some(client) = self.slots.get(slot) {
                     self.clients.discard(client.name);
                 }
                 self.close(slot);

@@ -9,13 +9,12 @@ mod acceptor;
 mod admin;
 mod datagrams;
 mod ending;
+mod event_loop;
 mod failing;
 mod pressure;
 mod receiving;
-mod resting;
 mod sending;
 
-pub use acceptor::Acceptor;
 pub use datagrams::Datagrams;
 
 use super::client::Client;
@@ -28,17 +27,16 @@ use super::throttle::Throttle;
 use crate::Clock;
 use crate::ctl::{Steered, Steering};
 use crate::drive::{Answers, Drive};
+use crate::listener::Listener;
 use crate::path::placement;
-use crate::serve::spin::Spin;
+use crate::reactor::{self, EDGE, Listeners, Reactor, Slots, Spin, Token};
 use crate::system;
 use admin::Checkup;
 use datagrams::{DatagramId, DatagramSockets};
 use ending::Stopping;
 use pressure::Pressure;
-use rustix::event::epoll::{self, EventData, EventFlags};
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tailcut_base::{Nanos, Time};
@@ -51,7 +49,7 @@ use tailcut_host::wire::memcached::Users;
 #[derive(Debug, Default)]
 pub struct Entries {
     /// The sockets that take connections.
-    pub acceptor: Acceptor,
+    pub listeners: Vec<Listener>,
     /// The sockets that take datagrams.
     pub datagrams: Vec<Datagrams>,
     /// Accounts for authentication; `None` if clients need not authenticate.
@@ -71,13 +69,12 @@ pub struct Worker<D> {
     limits: Limits,
     /// Accounts for authentication; `None` if clients need not authenticate.
     users: Option<Users>,
-    epoll: OwnedFd,
-    acceptor: Acceptor,
+    reactor: Reactor<Message>,
+    listeners: Listeners,
     /// The thread that gets the next connection.
     next_thread: u32,
     datagram_sockets: DatagramSockets,
-    slots: Vec<ConnectionSlot>,
-    vacant: Vec<u32>,
+    slots: Slots<Client>,
     /// The owner of each client name in the service.
     origins: Vec<Origin>,
     /// Slots to be received from.
@@ -86,8 +83,6 @@ pub struct Worker<D> {
     answering: Vec<u32>,
     pressure: Pressure,
     buffer: Vec<u8>,
-    spin: Spin,
-    turns: u32,
     /// The next iteration has work.
     is_told: bool,
     /// Recovery of all shards has completed.
@@ -119,13 +114,6 @@ pub struct WorkerResult<D> {
     pub drive: Option<D>,
 }
 
-/// A slot for a connection. The generation distinguishes it from earlier connections on this slot.
-#[derive(Debug, Default)]
-struct ConnectionSlot {
-    generation: u32,
-    client: Option<Client>,
-}
-
 /// The owner of a client name in the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
@@ -151,10 +139,9 @@ impl<D: Steered> Worker<D> {
         limits: Limits,
         clock: Clock,
     ) -> io::Result<Worker<D>> {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, common.mailbox(thread), EventData::new_u64(MESSAGE), EventFlags::IN)?;
+        let reactor = Reactor::new(Arc::clone(common.mailbox(thread)), Spin::new(limits.busy_poll), clock)?;
         if let Some(wakes) = drive.as_ref().and_then(Drive::wakes) {
-            epoll::add(&epoll, wakes, EventData::new_u64(DRIVE), COMPLETIONS)?;
+            reactor.watch(wakes, Token::source(DRIVE), EDGE)?;
         }
         let checkup = Checkup::new(drive.as_ref());
         let disk = drive.as_ref().map(Drive::disk);
@@ -166,10 +153,11 @@ impl<D: Steered> Worker<D> {
         if let Some(disk) = disk.filter(|disk| parts.have_room(disk)) {
             common.log(Event::Grown { store: parts.all_blocks(), drive: disk.blocks });
         }
-        let Entries { acceptor, datagrams, users } = entries;
-        let datagram_sockets = DatagramSockets::new(datagrams);
-        acceptor.open(&epoll)?;
-        datagram_sockets.open(&epoll)?;
+        let Entries { listeners, datagrams, users } = entries;
+        let (listeners, datagram_sockets) =
+            (Listeners::new(listeners, LISTENERS), DatagramSockets::new(datagrams));
+        listeners.watch(&reactor)?;
+        datagram_sockets.watch(&reactor)?;
         Ok(Worker {
             thread,
             clients: Clients::new(thread, common.threads(), settings).with_permissions(limits.permissions),
@@ -181,19 +169,16 @@ impl<D: Steered> Worker<D> {
             limits,
             promises_durability: settings.is_durable,
             users,
-            epoll,
-            acceptor,
+            reactor,
+            listeners,
             next_thread: 0,
             datagram_sockets,
-            slots: Vec::new(),
-            vacant: Vec::new(),
+            slots: Slots::default(),
             origins: Vec::new(),
             listed: VecDeque::new(),
             answering: Vec::new(),
             pressure: Pressure::new(limits.memory_patience),
             buffer: vec![0; BUFFER_BYTES],
-            spin: Spin::new(limits.busy_poll),
-            turns: 0,
             is_told: false,
             is_recovered: false,
             idle_check: Time::NEVER,
@@ -206,25 +191,15 @@ impl<D: Steered> Worker<D> {
         })
     }
 
-    /// Serves until it receives a stop message. The first thread then makes all writes durable.
+    /// Serves until it is asked to stop. The first thread then makes all writes durable.
     pub fn run(mut self) -> WorkerResult<D> {
         self.settle();
-        loop {
-            self.turn();
-            if let Stopping::Done { unwritten } = self.stopping {
-                let unreadable = self.shards.common().unreadable();
-                let unreadable = unreadable.map(|(shard, block)| self.parts.block(shard, block));
-                let latencies = self.clients.take_latencies();
-                return WorkerResult {
-                    traffic: self.traffic,
-                    latencies,
-                    unwritten,
-                    unreadable,
-                    drive: self.drive,
-                };
-            }
-            self.rest();
-        }
+        reactor::run(&mut self);
+        let Stopping::Done { unwritten } = self.stopping else { unreachable!("only then the loop is done") };
+        let unreadable = self.shards.common().unreadable();
+        let unreadable = unreadable.map(|(shard, block)| self.parts.block(shard, block));
+        let latencies = self.clients.take_latencies();
+        WorkerResult { traffic: self.traffic, latencies, unwritten, unreadable, drive: self.drive }
     }
 
     /// Pins the thread to a core if there are as many threads as cores, so that clients it wakes settle on
@@ -236,10 +211,11 @@ impl<D: Steered> Worker<D> {
         }
     }
 
-    fn turn(&mut self) {
-        let (now, unix) = (self.clock.now(), unix_seconds());
-        self.turns = self.turns.wrapping_add(1);
+    /// Runs an iteration.
+    fn serve(&mut self, now: Time) {
+        let unix = unix_seconds();
         self.is_told = false;
+        self.receive_messages(now);
         self.clients.tick(unix);
         self.clients.begin_iteration(RATION_BYTES);
         self.shards.tick(now, unix);
@@ -253,7 +229,7 @@ impl<D: Steered> Worker<D> {
         self.note_sending();
         self.answer();
         self.relieve(now);
-        self.open_door_again(now);
+        self.listeners.resume(&self.reactor, now);
         self.see_off_the_idle(now);
         self.go_on_with_the_slowed(now);
         self.wind_down(now);
@@ -351,20 +327,23 @@ impl<D: Steered> Worker<D> {
     }
 
     /// Handles messages of other threads.
-    fn receive_messages(&mut self) {
-        self.is_told = true;
-        for message in self.shards.common().mailbox(self.thread).empty() {
+    fn receive_messages(&mut self, now: Time) {
+        let mut messages = self.reactor.receive();
+        for message in messages.drain(..) {
             match message {
                 Message::Connection(socket) => self.welcome(socket),
                 Message::Replies(replies) => self.shards.take_replies(replies),
                 Message::Requests(requests) => self.shards.take_over(requests),
                 Message::Poll => self.shards.go_on_everywhere(),
-                Message::AdminRequest(request) => self.answer_admin(request),
+                Message::AdminRequest(request) => self.answer_admin(request, now),
                 Message::Report(answer) => self.report(&answer),
                 Message::ShardFailed(shard) => self.fail_shard(shard),
                 Message::Beat => self.shards.common().note_beat(self.thread),
-                Message::Stop => self.begin_end(),
             }
+        }
+        self.reactor.recycle(messages);
+        if self.reactor.is_stopping() {
+            self.begin_end();
         }
     }
 
@@ -389,29 +368,14 @@ fn unix_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-fn token(slot: u32, generation: u32) -> u64 {
-    u64::from(generation & GENERATIONS) << 32 | u64::from(slot)
-}
-
-/// Events watched on each connection. Edge-triggered: each socket is read until it is empty.
-/// Edge-triggered: the drive resets its descriptor only when the worker is about to sleep, and a busy-polling
-/// worker would see it readable, and find work, for ever.
-const COMPLETIONS: EventFlags = EventFlags::IN.union(EventFlags::ET);
-const ARRIVING: EventFlags = EventFlags::IN.union(EventFlags::RDHUP).union(EventFlags::ET);
-/// Mask of a generation: it keeps the tokens of slots below those of other event sources.
-const GENERATIONS: u32 = u32::MAX >> 1;
-const MESSAGE: u64 = u64::MAX;
-const DRIVE: u64 = u64::MAX - 1;
-/// First token of the listening sockets, one for each.
-const LISTENERS: u64 = 1 << 63;
-/// First token of the datagram sockets, one for each.
-const DATAGRAMS: u64 = 1 << 63 | 1 << 62;
+/// Sources of the loop: the drive, and the first of the listening sockets and of the datagram sockets.
+const DRIVE: u32 = 0;
+const LISTENERS: u32 = 1;
+const DATAGRAMS: u32 = 1 << 16;
 /// Maximum bytes of one receive, and so of the input left over while a client is not served.
 const BUFFER_BYTES: usize = 64 << 10;
 /// Bytes of replies that an iteration may produce before it executes only small commands. Copying them takes less
 /// than a millisecond.
 const RATION_BYTES: usize = 1 << 20;
-/// A busy worker polls for other events every this many iterations.
-const LOOK_EVERY: u32 = 16;
 /// Interval of the check for idle connections.
 const IDLE_EVERY: Nanos = Nanos::millis(500);

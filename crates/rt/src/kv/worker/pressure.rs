@@ -58,7 +58,7 @@ impl<D: Steered> Worker<D> {
         }
         let vacancies = self.clients.vacancies().min(self.pressure.waiting.len());
         for slot in self.pressure.waiting.drain(..vacancies).collect::<Vec<_>>() {
-            if let Some(client) = &mut self.slots[slot as usize].client {
+            if let Some(client) = self.slots.get_mut(slot) {
                 client.awaits_memory = false;
                 self.list(slot);
             }
@@ -83,12 +83,12 @@ impl<D: Steered> Worker<D> {
     /// The client that has held memory longest, among those that could have released it.
     fn longest_hoarder(&self, now: Time) -> Option<u32> {
         let since = |slot: u32| {
-            let client = self.slots[slot as usize].client.as_ref()?;
+            let client = self.slots.get(slot)?;
             let holding = self.clients.holding(client.name)?;
-            let is_hoarding = holding.is_storing || holding.has_replies && !client.is_writable;
+            let is_hoarding = holding.is_storing || holding.has_replies && !client.socket.has_room;
             let since = holding.since.max(self.pressure.since);
             (is_hoarding && since + self.pressure.patience <= now).then_some((holding.since, slot))
         };
-        (0..self.slots.len() as u32).filter_map(since).min().map(|(_, slot)| slot)
+        self.slots.all().filter_map(since).min().map(|(_, slot)| slot)
     }
 }

@@ -1,12 +1,13 @@
 //! Input from sockets to the service.
 
-use super::super::client::{Client, Transfer};
+use super::super::client::Client;
 use super::super::events::Event;
 use super::super::shards::ShardHandle;
 use super::super::throttle::{Peer, Throttle};
 use super::{Stopping, Worker};
 use crate::Clock;
 use crate::ctl::Steered;
+use crate::reactor::Received;
 use tailcut_base::Time;
 use tailcut_host::kv::session::Clients;
 use tailcut_host::wire::memcached::login::AUTHENTICATION_FAILURE;
@@ -16,7 +17,7 @@ use tailcut_host::wire::memcached::{Attempt, Users};
 impl<D: Steered> Worker<D> {
     /// Receives once from a readable client: others have their turn then.
     pub(super) fn receive(&mut self, slot: u32) {
-        let Some(client) = &mut self.slots[slot as usize].client else { return };
+        let Some(client) = self.slots.get_mut(slot) else { return };
         client.is_listed = false;
         let mut buffer = std::mem::take(&mut self.buffer);
         let mut intake = Intake {
@@ -36,18 +37,19 @@ impl<D: Steered> Worker<D> {
             intake.take(client, &mut input);
             client.keep(input);
         }
-        let is_wanted = client.is_readable
+        let is_wanted = client.socket.is_readable
             && !client.is_held
             && client.slowed_until.is_none()
             && intake.clients.can_accept(client.name);
-        let mut moved = Transfer::Nothing;
+        let mut received = Received::Nothing;
         if is_wanted && self.stopping == Stopping::Not {
             // The leftover input of a client that is being served is an incomplete command: there is room for
             // more.
             let before = client.input.len();
             buffer[..before].copy_from_slice(&client.input);
-            moved = client.receive(&mut buffer[before..]);
-            if let Transfer::Bytes(count) = moved {
+            received = client.socket.receive(&mut buffer[before..]);
+            client.has_ended |= received == Received::End;
+            if let Received::Bytes(count) = received {
                 client.heard = self.clock.now();
                 intake.clients.note_receipt(client.heard);
                 self.traffic.received += count as u64;
@@ -62,7 +64,7 @@ impl<D: Steered> Worker<D> {
         self.traffic.wrong_logins += intake.wrong_logins;
         self.slowed_check = self.slowed_check.min(client.slowed_until.unwrap_or(Time::NEVER));
         self.buffer = buffer;
-        if moved == Transfer::Gone {
+        if received == Received::Failed {
             return self.close(slot);
         }
         self.note_answer(slot);
@@ -71,8 +73,8 @@ impl<D: Steered> Worker<D> {
 
     /// Lists a client to be received from, if it has input that would be accepted.
     pub(super) fn list(&mut self, slot: u32) {
-        let Some(client) = &mut self.slots[slot as usize].client else { return };
-        let may_receive = client.is_readable && self.stopping == Stopping::Not;
+        let Some(client) = self.slots.get_mut(slot) else { return };
+        let may_receive = client.socket.is_readable && self.stopping == Stopping::Not;
         let may_go_on = client.slowed_until.is_none() && (may_receive || client.is_held);
         if !may_go_on || client.is_listed || client.awaits_memory {
             return;
@@ -94,11 +96,11 @@ impl<D: Steered> Worker<D> {
             return;
         }
         self.slowed_check = Time::NEVER;
-        for slot in 0..self.slots.len() as u32 {
-            let Some(client) = &mut self.slots[slot as usize].client else { continue };
+        for slot in self.slots.all() {
+            let Some(client) = self.slots.get_mut(slot) else { continue };
             match client.slowed_until {
                 // A disconnected client does not delay others.
-                Some(_) if client.is_hung => self.close(slot),
+                Some(_) if client.socket.is_hung() => self.close(slot),
                 Some(until) if until <= now => {
                     client.slowed_until = None;
                     self.list(slot);
@@ -155,7 +157,7 @@ impl Intake<'_> {
                     self.clients.send_queue(client.name).tail().extend_from_slice(line);
                 }
                 Attempt::Close => {
-                    (client.has_ended, client.is_readable) = (true, false);
+                    (client.has_ended, client.socket.is_readable) = (true, false);
                     *input = &[];
                     return;
                 }

@@ -1,16 +1,14 @@
 //! Replies from the service to sockets.
 
-use super::super::client::Transfer;
-use super::{ARRIVING, Stopping, Worker, token};
+use super::{Stopping, Worker};
 use crate::ctl::Steered;
-use rustix::event::epoll::{self, EventData, EventFlags};
 use std::sync::atomic::Ordering;
 use tailcut_host::wire::memcached::Reason;
 
 impl<D: Steered> Worker<D> {
     /// A client may have replies to send, or be complete.
     pub(super) fn note_answer(&mut self, slot: u32) {
-        let Some(client) = &mut self.slots[slot as usize].client else { return };
+        let Some(client) = self.slots.get_mut(slot) else { return };
         if !client.is_answering {
             client.is_answering = true;
             self.answering.push(slot);
@@ -27,10 +25,10 @@ impl<D: Steered> Worker<D> {
     }
 
     fn send_to(&mut self, slot: u32) {
-        let Some(client) = &mut self.slots[slot as usize].client else { return };
+        let Some(client) = self.slots.get_mut(slot) else { return };
         client.is_answering = false;
         let send_queue = self.clients.send_queue(client.name);
-        let Transfer::Bytes(sent) = client.send(send_queue) else { return self.close(slot) };
+        let Ok(sent) = client.send(send_queue) else { return self.close(slot) };
         let is_sent = sent == send_queue.bytes();
         self.clients.note_sent(client.name, sent);
         self.traffic.sent += sent as u64;
@@ -38,7 +36,9 @@ impl<D: Steered> Worker<D> {
         if is_sent && self.is_finished(slot) {
             return self.close(slot);
         }
-        self.watch_for_room(slot);
+        if let Some((token, client)) = self.slots.entry(slot) {
+            client.socket.watch_for_room(&self.reactor, token);
+        }
         if sent > 0 {
             self.list(slot);
         }
@@ -46,7 +46,7 @@ impl<D: Steered> Worker<D> {
 
     /// True if all its requests are answered, and no more will arrive.
     fn is_finished(&self, slot: u32) -> bool {
-        let Some(client) = &self.slots[slot as usize].client else { return false };
+        let Some(client) = self.slots.get(slot) else { return false };
         let is_silent = client.has_ended || self.stopping != Stopping::Not;
         let closing = self.clients.closing(client.name);
         if closing == Some(Reason::Shutdown) {
@@ -54,17 +54,5 @@ impl<D: Steered> Worker<D> {
         }
         let is_closing = closing.is_some();
         is_closing || is_silent && !client.is_held && self.clients.is_answered(client.name)
-    }
-
-    fn watch_for_room(&mut self, slot: u32) {
-        let place = &mut self.slots[slot as usize];
-        let Some(client) = &mut place.client else { return };
-        if client.awaits_room == client.is_writable {
-            client.awaits_room = !client.is_writable;
-            let room = if client.awaits_room { EventFlags::OUT } else { EventFlags::empty() };
-            let token = EventData::new_u64(token(slot, place.generation));
-            epoll::modify(&self.epoll, &client.socket, token, ARRIVING | room)
-                .expect("a socket that is watched can be watched otherwise");
-        }
     }
 }

@@ -3,16 +3,17 @@
 use super::Service;
 use crate::ctl::{AdminRequest, Answer, Steered, histogram};
 use crate::serve::figures::{Figures, Kind};
+use tailcut_base::Time;
 use tailcut_host::wire::ctl::Ask;
 use tailcut_host::wire::metrics::{self, Metrics};
 
 impl<D: Steered> Service<D> {
     /// Answers an administrative request.
-    pub(super) fn answer(&mut self, request: AdminRequest) {
+    pub(super) fn answer(&mut self, request: AdminRequest, now: Time) {
         let said = match request.ask {
             Ask::Metrics => Answer::Metrics(self.metrics()),
             Ask::Status => Answer::Text(self.status()),
-            _ => return self.steering.carry_out(&mut self.drive, self.clock.now(), request),
+            _ => return self.steering.carry_out(&mut self.drive, now, request),
         };
         // Ignored: the requester no longer waits.
         let _ = request.answer.send(said);

@@ -13,30 +13,28 @@
 //! acknowledged on any.
 
 mod admin;
+mod event_loop;
 mod kernel;
 mod receiving;
 mod requests;
-mod resting;
 mod slots;
 
 use super::budget::Budget;
 use super::charge::Lookups;
 use super::connection::Connection;
 use super::figures::{Figures, Live};
-use super::mailbox::Mailbox;
 use super::server::Limits;
-use super::spin::Spin;
 use super::ublk::Queue;
 use crate::ctl::{AdminRequest, Steered, Steering};
+use crate::reactor::{self, EDGE, Mailbox, READABLE, Reactor, Slots, Spin, Token};
 use crate::{Answers, Clock};
-use rustix::event::epoll::{self, EventData, EventFlags};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use tailcut_base::ids::Slab;
-use tailcut_base::{Class, Nanos, Time, id};
+use tailcut_base::{Class, Time, id};
 use tailcut_host::wire::nbd::{Command, Header, Rules};
 use tailcut_host::{Pool, Unaligned};
 
@@ -60,8 +58,6 @@ pub enum Message {
     Arrival(Arrival),
     /// An administrative request about the drive.
     AdminRequest(AdminRequest),
-    /// Stop when requests in flight are complete.
-    Stop,
 }
 
 /// A drive and its connections.
@@ -74,10 +70,8 @@ pub struct Service<D> {
     kernel: Option<Queue>,
     pool: Pool,
     answers: Answers,
-    epoll: OwnedFd,
-    mailbox: Arc<Mailbox<Message>>,
-    slots: Vec<ConnectionSlot>,
-    vacant: Vec<u32>,
+    reactor: Reactor<Message>,
+    slots: Slots<ConnectionSlot>,
     /// Number of open connections of the whole server.
     open_connections: Arc<AtomicUsize>,
     pending: Slab<PendingId, Pending>,
@@ -93,7 +87,6 @@ pub struct Service<D> {
     clearing: u64,
     /// The drive and the alignment layer have more work than one iteration carries out.
     has_unfinished: bool,
-    looked: Time,
     /// Slots with replies to be sent.
     replying: Vec<u32>,
     buffer: Vec<u8>,
@@ -101,9 +94,9 @@ pub struct Service<D> {
     budget: Budget,
     /// A share of the budget has been released.
     has_released: bool,
-    spin: Spin,
-    turns: u32,
-    /// A message or the drive has work for the next iteration.
+    /// Number of iterations, wrapping.
+    iterations: u32,
+    /// An event has announced work for the next iteration.
     is_told: bool,
     figures: Figures,
     live: Arc<Live>,
@@ -111,10 +104,9 @@ pub struct Service<D> {
     stopping: Stopping,
 }
 
-/// A slot for a connection. The generation distinguishes it from earlier connections on this slot.
-#[derive(Debug, Default)]
+/// A connection, or what is left of a closed one while the drive has requests of it.
+#[derive(Debug)]
 struct ConnectionSlot {
-    generation: u32,
     connection: Option<Connection>,
     /// Bytes of the budget held for its requests and replies; also those of a closed connection while the
     /// drive still has requests of it.
@@ -164,13 +156,12 @@ impl<D: Steered> Service<D> {
         open_connections: Arc<AtomicUsize>,
         live: Arc<Live>,
     ) -> io::Result<Service<D>> {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, &*mailbox, EventData::new_u64(MAILBOX), EventFlags::IN)?;
+        let reactor = Reactor::new(mailbox, Spin::at_idle_priority(limits.busy_poll), clock)?;
         if let Some(wakes) = drive.wakes() {
-            epoll::add(&epoll, wakes, EventData::new_u64(DRIVE), COMPLETIONS)?;
+            reactor.watch(wakes, DRIVE, EDGE)?;
         }
         if let Some(queue) = &kernel {
-            epoll::add(&epoll, queue.wakes(), EventData::new_u64(KERNEL), EventFlags::IN)?;
+            reactor.watch(queue.wakes(), KERNEL, READABLE)?;
         }
         Ok(Service {
             machine: Unaligned::new(drive.disk(), drive.trims_to_zeros()),
@@ -180,10 +171,8 @@ impl<D: Steered> Service<D> {
             limits,
             pool: Pool::default(),
             answers: Answers::default(),
-            epoll,
-            mailbox,
-            slots: Vec::new(),
-            vacant: Vec::new(),
+            reactor,
+            slots: Slots::default(),
             open_connections,
             pending: Slab::new(),
             listed: VecDeque::new(),
@@ -192,14 +181,12 @@ impl<D: Steered> Service<D> {
             lookups: Lookups::default(),
             clearing: 0,
             has_unfinished: false,
-            looked: Time::ZERO,
             replying: Vec::new(),
             buffer: vec![0; BUFFER_BYTES],
             extents: Vec::new(),
             budget: Budget::new(limits.memory, limits.connections),
             has_released: false,
-            spin: Spin::new(limits.busy_poll),
-            turns: 0,
+            iterations: 0,
             is_told: false,
             figures: Figures::default(),
             live,
@@ -208,26 +195,18 @@ impl<D: Steered> Service<D> {
         })
     }
 
-    /// Serves until it receives a stop message. Then flushes the drive, and returns the counters and the
-    /// drive.
+    /// Serves until it is asked to stop. Then flushes the drive, and returns the counters and the drive.
     pub fn run(mut self) -> (Figures, D) {
-        loop {
-            let began = self.turn();
-            if self.stopping == Stopping::Done {
-                break;
-            }
-            self.heed_absence(began);
-            self.rest();
-        }
+        reactor::run(&mut self);
         self.figures.widened = self.machine.widened();
         (self.figures, self.drive)
     }
 
-    /// Runs one iteration; returns when it began.
-    fn turn(&mut self) -> Time {
-        let now = self.clock.now();
-        self.turns = self.turns.wrapping_add(1);
+    /// Runs an iteration.
+    fn serve(&mut self, now: Time) {
+        self.iterations = self.iterations.wrapping_add(1);
         self.is_told = false;
+        self.receive_messages(now);
         self.lookups = Lookups::default();
         self.receive_from_kernel(now);
         // Clients that have waited for a lookup come before those that request their first.
@@ -236,14 +215,14 @@ impl<D: Steered> Service<D> {
                 break;
             }
             let Some(slot) = self.awaiting_lookup.pop_front() else { break };
-            if let Some(connection) = &mut self.slots[slot as usize].connection {
+            if let Some(connection) = self.slots.get_mut(slot).and_then(ConnectionSlot::open) {
                 connection.is_queued_for_lookup = false;
             }
             self.receive(slot, now);
         }
         for _ in 0..self.listed.len() {
             let Some(slot) = self.listed.pop_front() else { break };
-            if let Some(connection) = &mut self.slots[slot as usize].connection {
+            if let Some(connection) = self.slots.get_mut(slot).and_then(ConnectionSlot::open) {
                 connection.is_listed = false;
             }
             self.receive(slot, now);
@@ -262,7 +241,6 @@ impl<D: Steered> Service<D> {
         if self.stopping != Stopping::Not {
             self.wind_down(now);
         }
-        now
     }
 
     /// Sends pending replies.
@@ -275,8 +253,10 @@ impl<D: Steered> Service<D> {
     }
 
     fn send_to(&mut self, slot: u32, now: Time) {
-        let ConnectionSlot { generation, connection, held, .. } = &mut self.slots[slot as usize];
-        let Some(connection) = connection else { return };
+        let Some((token, ConnectionSlot { connection: Some(connection), held, .. })) = self.slots.entry(slot)
+        else {
+            return;
+        };
         connection.is_replying = false;
         let mut has_released = false;
         let is_there = connection.send(&mut self.budget, held, &mut self.pool, now, &mut has_released);
@@ -284,40 +264,28 @@ impl<D: Steered> Service<D> {
         if !is_there || connection.is_finished() {
             return self.close(slot);
         }
-        if connection.is_stuck() != connection.awaits_room {
-            connection.awaits_room = connection.is_stuck();
-            let room = if connection.awaits_room { EventFlags::OUT } else { EventFlags::empty() };
-            let token = EventData::new_u64(token(slot, *generation));
-            epoll::modify(&self.epoll, &connection.socket, token, ARRIVING | room)
-                .expect("a socket that is watched can be watched otherwise");
-        }
+        connection.socket.watch_for_room(&self.reactor, token);
         if has_released && connection.is_waiting() {
             self.list(slot);
         }
     }
 }
 
-fn token(slot: u32, generation: u32) -> u64 {
-    u64::from(generation) << 32 | u64::from(slot)
+impl ConnectionSlot {
+    /// The connection, if it is open.
+    fn open(&mut self) -> Option<&mut Connection> {
+        self.connection.as_mut()
+    }
 }
 
-/// Events watched on each connection. Edge-triggered: each socket is read until it is empty.
-const ARRIVING: EventFlags = EventFlags::IN.union(EventFlags::RDHUP).union(EventFlags::ET);
-/// Edge-triggered as well: the drive resets its descriptor only when the service is about to sleep, and a
-/// busy-polling service would see it readable, and find work, for ever.
-const COMPLETIONS: EventFlags = EventFlags::IN.union(EventFlags::ET);
-const MAILBOX: u64 = u64::MAX;
-const DRIVE: u64 = u64::MAX - 1;
-const KERNEL: u64 = u64::MAX - 2;
+const DRIVE: Token = Token::source(0);
+const KERNEL: Token = Token::source(1);
 /// Slot number of the server's own requests.
 const NOBODY: u32 = u32::MAX;
 /// Slot number of the kernel's requests.
 const THE_KERNEL: u32 = u32::MAX - 1;
 /// Maximum bytes of one receive, and so of the input left over while a request has to wait.
 const BUFFER_BYTES: usize = 128 << 10;
-/// A busy service polls for other events after this many iterations, or after iterations of this total time.
-const LOOK_EVERY: u32 = 16;
-const LOOK_AFTER: Nanos = Nanos::millis(5);
 /// Maximum rounds of submissions and completions with the drive in one iteration.
 const MOST_ROUNDS: usize = 16;
 /// Maximum number of waiting requests examined in the rounds of one iteration, unless one round has more.

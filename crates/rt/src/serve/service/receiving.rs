@@ -1,16 +1,16 @@
 //! Receives requests from a connection's socket.
 
 use super::super::charge::{MOST_CLEARED, blocks_to_clear, charge};
-use super::super::connection::Received;
 use super::{ConnectionSlot, Service};
 use crate::ctl::Steered;
+use crate::reactor::Received;
 use tailcut_base::Time;
 use tailcut_host::wire::nbd::{Command, Header};
 
 impl<D: Steered> Service<D> {
     /// Processes requests of one connection: one receive, and the leftover of the previous one.
     pub(super) fn receive(&mut self, slot: u32, now: Time) {
-        let Some(connection) = &mut self.slots[slot as usize].connection else { return };
+        let Some(connection) = self.slots.get_mut(slot).and_then(ConnectionSlot::open) else { return };
         if connection.is_waiting() {
             let (bytes, from) = std::mem::take(&mut connection.leftover);
             let left = self.take_requests(slot, &bytes[from..], now);
@@ -18,24 +18,23 @@ impl<D: Steered> Service<D> {
             self.keep(slot, left, || (bytes, from));
         }
         self.receive_more(slot, now);
-        let Some(connection) = &mut self.slots[slot as usize].connection else { return };
+        let Some(connection) = self.slots.get_mut(slot).and_then(ConnectionSlot::open) else { return };
         if connection.is_finished() {
             self.close(slot);
-        } else if connection.is_readable && !connection.is_ending && !connection.is_waiting() {
+        } else if connection.socket.is_readable && !connection.is_ending && !connection.is_waiting() {
             self.list(slot);
         }
     }
 
     fn receive_more(&mut self, slot: u32, now: Time) {
-        let Some(connection) = &mut self.slots[slot as usize].connection else { return };
-        if connection.is_ending || connection.is_waiting() || !connection.is_readable {
+        let Some(connection) = self.slots.get_mut(slot).and_then(ConnectionSlot::open) else { return };
+        if connection.is_ending || connection.is_waiting() || !connection.socket.is_readable {
             return;
         }
         match connection.receive(&mut self.buffer, &mut self.pool) {
-            Received::Nothing => connection.is_readable = false,
-            Received::End => connection.is_ending = true,
-            Received::Bytes { count, more } => {
-                connection.is_readable = more || connection.is_hung;
+            Received::Nothing => {}
+            Received::End | Received::Failed => connection.is_ending = true,
+            Received::Bytes(count) => {
                 connection.progress = now;
                 let buffer = std::mem::take(&mut self.buffer);
                 let left = self.take_requests(slot, &buffer[..count], now);
@@ -47,14 +46,14 @@ impl<D: Steered> Service<D> {
 
     /// Keeps received but unprocessed bytes with their connection.
     fn keep(&mut self, slot: u32, left: usize, bytes: impl FnOnce() -> (Vec<u8>, usize)) {
-        let Some(connection) = &mut self.slots[slot as usize].connection else { return };
+        let Some(connection) = self.slots.get_mut(slot).and_then(ConnectionSlot::open) else { return };
         if left > 0 {
             connection.leftover = bytes();
         }
         if !connection.is_waiting() || connection.is_ending {
             return;
         }
-        if connection.is_gone {
+        if connection.socket.is_gone() {
             // The client has gone, so its requests are not executed.
             return self.close(slot);
         }
@@ -70,8 +69,10 @@ impl<D: Steered> Service<D> {
     /// Processes the requests in `input` as far as they are admitted. Returns the number of bytes left.
     fn take_requests(&mut self, slot: u32, mut input: &[u8], now: Time) -> usize {
         loop {
-            let ConnectionSlot { connection, held, .. } = &mut self.slots[slot as usize];
-            let Some(connection) = connection else { return 0 };
+            let Some(ConnectionSlot { connection: Some(connection), held, .. }) = self.slots.get_mut(slot)
+            else {
+                return 0;
+            };
             if connection.is_ending {
                 return 0;
             }

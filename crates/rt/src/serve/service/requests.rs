@@ -19,7 +19,7 @@ impl<D: Steered> Service<D> {
                 self.refuse(slot, &header, refusal, charge(&header, command));
             }
             Ok(Command::Disconnect) => {
-                if let Some(connection) = &mut self.slots[slot as usize].connection {
+                if let Some(connection) = self.slots[slot].open() {
                     connection.is_ending = true;
                     connection.under_way -= 1;
                 }
@@ -41,7 +41,7 @@ impl<D: Steered> Service<D> {
 
     /// Submits a request of a connection to the alignment layer in front of the drive.
     fn ask(&mut self, slot: u32, header: Header, command: Command, data: Vec<Bytes>, now: Time) {
-        let place = &mut self.slots[slot as usize];
+        let place = &mut self.slots[slot];
         place.with_drive += 1;
         let class = place.connection.as_ref().map_or(Class::DEFAULT, |connection| connection.class);
         let charge = charge(&header, Ok(command));
@@ -127,7 +127,7 @@ impl<D: Steered> Service<D> {
         self.clearing -= cleared;
         // Clients that wait for trims of others need not wait until the replies to those are sent.
         self.has_released |= cleared > 0;
-        let place = &mut self.slots[slot as usize];
+        let place = &mut self.slots[slot];
         place.with_drive -= 1;
         let Some(connection) = &place.connection else {
             self.budget.give_back(&mut place.held, charge);
@@ -168,13 +168,13 @@ impl<D: Steered> Service<D> {
     }
 
     fn refuse(&mut self, slot: u32, header: &Header, refusal: Refusal, charge: u64) {
-        let Some(connection) = &self.slots[slot as usize].connection else { return };
+        let Some(connection) = &self.slots[slot].connection else { return };
         let reply = Reply::error(header, refusal, connection.rules.has_structured_replies);
         self.reply(slot, reply, charge);
     }
 
     fn reply(&mut self, slot: u32, reply: Reply, charge: u64) {
-        let Some(connection) = &mut self.slots[slot as usize].connection else { return };
+        let Some(connection) = self.slots[slot].open() else { return };
         connection.reply(reply, charge);
         if !connection.is_replying {
             connection.is_replying = true;

@@ -1,11 +1,9 @@
 //! Connection slots: arrival, waiting, eviction and release.
 
 use super::super::connection::Connection;
-use super::{
-    ARRIVING, Arrival, ConnectionSlot, LOOK_EVERY, Message, NOBODY, Pending, Service, Stopping, token,
-};
+use super::{Arrival, ConnectionSlot, Message, NOBODY, Pending, Service, Stopping};
 use crate::ctl::Steered;
-use rustix::event::epoll::{self, EventData};
+use crate::reactor::EventLoop;
 use std::sync::atomic::Ordering;
 use tailcut_base::{Class, Nanos, Time};
 use tailcut_host::unaligned::{self, Ask};
@@ -14,7 +12,7 @@ use tailcut_host::wire::nbd::{Command, Header};
 
 impl<D: Steered> Service<D> {
     pub(super) fn list(&mut self, slot: u32) {
-        let Some(connection) = &mut self.slots[slot as usize].connection else { return };
+        let Some(connection) = self.slots.get_mut(slot).and_then(ConnectionSlot::open) else { return };
         if !connection.is_listed {
             connection.is_listed = true;
             self.listed.push_back(slot);
@@ -26,7 +24,7 @@ impl<D: Steered> Service<D> {
         self.has_released = false;
         for _ in 0..TRIES_AT_ONCE {
             let Some(slot) = self.blocked.pop_front() else { break };
-            if let Some(connection) = &mut self.slots[slot as usize].connection {
+            if let Some(connection) = self.slots.get_mut(slot).and_then(ConnectionSlot::open) {
                 connection.is_blocked = false;
                 self.list(slot);
             }
@@ -36,11 +34,13 @@ impl<D: Steered> Service<D> {
     /// Closes connections that hold memory without progress while others wait for it. A client whose requests
     /// are with the drive can make none.
     pub(super) fn expel_idle(&mut self, now: Time) {
-        if !self.turns.is_multiple_of(LOOK_EVERY) && !self.listed.is_empty() {
+        if !self.iterations.is_multiple_of(Self::POLL_EVERY) && !self.listed.is_empty() {
             return;
         }
-        for slot in 0..self.slots.len() as u32 {
-            let ConnectionSlot { connection, held, with_drive, .. } = &self.slots[slot as usize];
+        for slot in self.slots.all() {
+            let Some(ConnectionSlot { connection, held, with_drive }) = self.slots.get(slot) else {
+                continue;
+            };
             let is_idle = connection.as_ref().is_some_and(|connection| {
                 let others_wait = self.blocked.len() > usize::from(connection.is_blocked);
                 others_wait
@@ -59,9 +59,8 @@ impl<D: Steered> Service<D> {
     }
 
     pub(super) fn close(&mut self, slot: u32) {
-        let place = &mut self.slots[slot as usize];
+        let Some(place) = self.slots.get_mut(slot) else { return };
         let Some(connection) = place.connection.take() else { return };
-        place.generation = place.generation.wrapping_add(1);
         self.budget.give_back(&mut place.held, connection.abandoned());
         self.has_released = true;
         self.vacate(slot);
@@ -71,54 +70,54 @@ impl<D: Steered> Service<D> {
 
     /// Frees a slot once its connection is closed and the drive has none of its requests in flight.
     pub(super) fn vacate(&mut self, slot: u32) {
-        let ConnectionSlot { connection, held, with_drive, .. } = &self.slots[slot as usize];
+        let ConnectionSlot { connection, held, with_drive } = &self.slots[slot];
         if connection.is_none() && *with_drive == 0 {
             assert_eq!(*held, 0, "who is gone holds nothing");
-            self.vacant.push(slot);
+            self.slots.remove(slot);
         }
     }
 
     /// Number of connections, including closed ones with requests in flight.
     pub(super) fn connected(&self) -> usize {
-        self.slots.len() - self.vacant.len()
+        self.slots.len()
     }
 
-    pub(super) fn receive_messages(&mut self) {
-        for message in self.mailbox.empty() {
+    pub(super) fn receive_messages(&mut self, now: Time) {
+        let mut messages = self.reactor.receive();
+        for message in messages.drain(..) {
             match message {
-                Message::Arrival(arrival) if self.stopping == Stopping::Not => self.slot(arrival),
+                Message::Arrival(arrival) if self.stopping == Stopping::Not => self.slot(arrival, now),
                 Message::Arrival(_) => {
                     self.open_connections.fetch_sub(1, Ordering::Relaxed);
                 }
-                Message::AdminRequest(request) => self.answer(request),
-                Message::Stop => self.stop(),
+                Message::AdminRequest(request) => self.answer(request, now),
             }
+        }
+        self.reactor.recycle(messages);
+        if self.reactor.is_stopping() {
+            self.stop(now);
         }
     }
 
-    fn slot(&mut self, arrival: Arrival) {
+    fn slot(&mut self, arrival: Arrival, now: Time) {
         let Arrival { socket, rules, class, leftover } = arrival;
-        let slot = self.vacant.pop().unwrap_or_else(|| {
-            self.slots.push(ConnectionSlot::default());
-            self.slots.len() as u32 - 1
-        });
-        let place = &mut self.slots[slot as usize];
-        let token = EventData::new_u64(token(slot, place.generation));
-        if epoll::add(&self.epoll, &socket, token, ARRIVING).is_err() {
+        let connection = Connection::new(socket, rules, class, leftover, now);
+        let slot = self.slots.insert(ConnectionSlot { connection: Some(connection), held: 0, with_drive: 0 });
+        let (token, place) = self.slots.entry(slot).expect("it was just added");
+        if place.open().is_none_or(|connection| connection.socket.watch(&self.reactor, token).is_err()) {
             // The system is out of memory for epoll; the client finds its connection closed.
-            self.vacant.push(slot);
+            self.slots.remove(slot);
             self.open_connections.fetch_sub(1, Ordering::Relaxed);
             return;
         }
-        place.connection = Some(Connection::new(socket, rules, class, leftover, self.clock.now()));
         self.figures.connections += 1;
         self.live.connections.store(self.connected() as u64, Ordering::Relaxed);
         self.list(slot);
     }
 
-    fn stop(&mut self) {
+    fn stop(&mut self, now: Time) {
         if self.stopping == Stopping::Not {
-            self.stopping = Stopping::Until(Time(self.clock.now().0 + self.limits.patience.0));
+            self.stopping = Stopping::Until(now + self.limits.patience);
             self.machine.abandon_trims();
             self.drive.abandon_trims();
         }
@@ -127,8 +126,8 @@ impl<D: Steered> Service<D> {
     /// Closes connections without requests in flight; when none is left, flushes the drive.
     pub(super) fn wind_down(&mut self, now: Time) {
         let Stopping::Until(deadline) = self.stopping else { return };
-        for slot in 0..self.slots.len() as u32 {
-            let Some(connection) = &mut self.slots[slot as usize].connection else { continue };
+        for slot in self.slots.all() {
+            let Some(connection) = self.slots.get_mut(slot).and_then(ConnectionSlot::open) else { continue };
             connection.is_ending = true;
             // A client that reads no replies gets only as much time as it may need to be scheduled. Those that
             // get their first reply later, when others have given up its memory, get less.

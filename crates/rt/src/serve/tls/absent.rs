@@ -1,8 +1,8 @@
 //! Substitute for TLS in builds without it: certificates that cannot be constructed.
 
-use super::{BadCertificates, Handshakes, Message};
+use super::{BadCertificates, Crossing, Handshakes};
 use crate::Clock;
-use crate::serve::mailbox::Mailbox;
+use crate::reactor::Mailbox;
 use crate::serve::server::Limits;
 use std::io;
 use std::path::Path;
@@ -35,7 +35,7 @@ impl Relay {
     /// Cannot be called, since there are no certificates.
     pub fn start(
         certificates: &Certificates,
-        _: Arc<Mailbox<Message>>,
+        _: Arc<Mailbox<Crossing>>,
         _: Limits,
         _: Clock,
     ) -> io::Result<Relay> {

@@ -1,10 +1,10 @@
 //! A client behind the relay: decrypts its input, and encrypts the server's output.
 
-use super::side::WatchedSocket;
 use super::{Crossing, Passage};
+use crate::reactor::{Received, Socket};
 use rustix::net::{Shutdown, shutdown};
 use rustls::ServerConnection;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, IoSlice, Read, Write};
 
 /// A client's two sockets and its session.
 ///
@@ -15,9 +15,9 @@ use std::io::{ErrorKind, Read, Write};
 #[derive(Debug)]
 pub struct Link {
     /// The client's side.
-    pub outer: WatchedSocket,
+    pub outer: Socket,
     /// The server's side.
-    pub inner: WatchedSocket,
+    pub inner: Socket,
     session: ServerConnection,
     /// Decrypted bytes that the server has not taken yet.
     kept: Vec<u8>,
@@ -67,8 +67,8 @@ impl Link {
     pub fn new(crossing: Crossing, session: ServerConnection) -> Link {
         let Crossing { outer, inner, passage } = crossing;
         Link {
-            outer: WatchedSocket::new(outer),
-            inner: WatchedSocket::new(inner),
+            outer: Socket::new(outer),
+            inner: Socket::new(inner),
             session,
             kept: Vec::new(),
             client_has_ended: false,
@@ -85,7 +85,7 @@ impl Link {
 
     /// True if the server has closed its socket; some of its output may still be on its way.
     pub fn is_left(&self) -> bool {
-        self.inner.is_hung
+        self.inner.is_hung()
     }
 
     /// Transfers data in both directions, but only a bounded amount, so that others have their turn.
@@ -114,7 +114,11 @@ impl Link {
             return Ok(false);
         }
         let Buffers { received, plain } = buffers;
-        let Some(count) = self.outer.read(received) else { return Ok(false) };
+        let count = match self.outer.receive(received) {
+            Received::Bytes(count) => count,
+            Received::Nothing => return Ok(false),
+            Received::End | Received::Failed => 0,
+        };
         plain.clear();
         // A truncated stream and an orderly close need no distinction: requests carry their length.
         self.client_has_ended = count == 0 || self.decrypt(&received[..count], plain)?;
@@ -173,7 +177,7 @@ impl Link {
         if self.client_has_ended && !self.is_passed_on {
             self.is_passed_on = true;
             // The server reads the end, if it is still there.
-            let _ = shutdown(&self.inner.socket, Shutdown::Write);
+            let _ = shutdown(&self.inner, Shutdown::Write);
         }
         true
     }
@@ -203,7 +207,7 @@ impl Link {
             return Err(End::Done);
         }
         if self.is_handshaking() {
-            let is_over = self.inner.is_hung;
+            let is_over = self.inner.is_hung();
             return if is_over {
                 Err(End::Failed("the server did not wait for it".into()))
             } else {
@@ -213,13 +217,13 @@ impl Link {
         if !self.inner.is_readable {
             return Ok(false);
         }
-        match self.inner.read(&mut buffers.received) {
-            None => return Ok(false),
-            Some(0) => {
+        match self.inner.receive(&mut buffers.received) {
+            Received::Nothing => return Ok(false),
+            Received::End | Received::Failed => {
                 self.session.send_close_notify();
                 self.is_parting = true;
             }
-            Some(count) => {
+            Received::Bytes(count) => {
                 let taken = self.session.writer().write_all(&buffers.received[..count]);
                 taken.expect("a session without a limit takes everything");
             }
@@ -242,6 +246,23 @@ impl Link {
             }
         }
         Ok(true)
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_vectored(&[IoSlice::new(bytes)])
+    }
+
+    fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        match self.send(slices)? {
+            0 if !self.has_room => Err(ErrorKind::WouldBlock.into()),
+            sent => Ok(sent),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -15,8 +15,6 @@ mod certificates;
 mod link;
 #[cfg(feature = "tls")]
 mod relay;
-#[cfg(feature = "tls")]
-mod side;
 
 #[cfg(not(feature = "tls"))]
 pub use absent::{Certificates, Relay};
@@ -25,8 +23,8 @@ pub use certificates::Certificates;
 #[cfg(feature = "tls")]
 pub use relay::Relay;
 
-use super::mailbox::Mailbox;
 use super::server::Limits;
+use crate::reactor::Mailbox;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -94,16 +92,7 @@ pub struct Handshakes {
     pub last_failure: Option<String>,
 }
 
-/// A message to the relay.
-#[derive(Debug)]
-pub enum Message {
-    /// A client that requests TLS.
-    Crossing(Crossing),
-    /// Stop once pending output is sent; no more clients will come.
-    Stop,
-}
-
-/// Two sockets for the relay to join.
+/// A client that requests TLS: two sockets for the relay to join.
 #[derive(Debug)]
 pub struct Crossing {
     /// To the client, encrypted.
@@ -127,7 +116,7 @@ impl Drop for Passage {
 /// The gate to the relay.
 #[derive(Debug)]
 pub struct Gate {
-    mailbox: Arc<Mailbox<Message>>,
+    mailbox: Arc<Mailbox<Crossing>>,
     taken: Arc<AtomicUsize>,
     most: usize,
 }
@@ -137,7 +126,7 @@ impl Gate {
     ///
     /// Pairs are limited to the server's maximum of connections and handshakes, plus its maximum of
     /// handshakes again for clients that are gone for the server, but not yet for the relay.
-    pub fn new(mailbox: Arc<Mailbox<Message>>, limits: &Limits) -> Gate {
+    pub fn new(mailbox: Arc<Mailbox<Crossing>>, limits: &Limits) -> Gate {
         let most = limits.connections + 2 * limits.handshakes;
         Gate { mailbox, taken: Arc::default(), most }
     }
@@ -152,7 +141,7 @@ impl Gate {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let (ours, inner) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
         let outer = std::mem::replace(socket, ours);
-        self.mailbox.post(Message::Crossing(Crossing { outer, inner, passage }));
+        self.mailbox.post(Crossing { outer, inner, passage });
         Ok(())
     }
 
@@ -183,7 +172,7 @@ mod tests {
             let number = socket.as_raw_fd();
             assert!(gate.cross(&mut socket).is_err() && socket.as_raw_fd() == number);
             // Ended pairs return their permits, and a refusal takes none.
-            drop(mailbox.empty());
+            mailbox.take(&mut Vec::new());
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Adaptive busy-polling before sleeping.
 
-use crate::Clock;
+use crate::system;
 use tailcut_base::Nanos;
 
 /// Decides whether to busy-poll for the next request before sleeping. A poll phase that finds work saves a
@@ -12,14 +12,21 @@ pub struct Spin {
     limit: Nanos,
     credit: u32,
     sleeps: u32,
+    /// Long poll phases that pay may run at idle priority.
+    may_yield: bool,
     /// The thread busy-polls at idle priority.
     is_yielding: bool,
 }
 
 impl Spin {
-    /// Busy-polls for at most `limit` at a time; zero disables it.
+    /// Busy-polls for at most `limit` at a time, at the usual priority; zero disables it.
     pub fn new(limit: Nanos) -> Spin {
-        Spin { limit, credit: MOST_CREDIT, sleeps: 0, is_yielding: false }
+        Spin { limit, credit: MOST_CREDIT, sleeps: 0, may_yield: false, is_yielding: false }
+    }
+
+    /// Busy-polls for at most `limit` at a time, at idle priority where long poll phases pay.
+    pub fn at_idle_priority(limit: Nanos) -> Spin {
+        Spin { may_yield: true, ..Spin::new(limit) }
     }
 
     /// How long to busy-poll now, before sleeping; zero to sleep at once.
@@ -36,14 +43,24 @@ impl Spin {
     /// phases pay, a client that is woken then gets the polling core at once, and its next request finds that
     /// core awake: no wakeup crosses cores. Where they do not pay, or other threads want the core, idle
     /// priority would starve all clients.
-    pub fn turn_priority(&mut self) -> Option<bool> {
-        let wants = self.limit > WHAT_A_SLEEP_COSTS && self.credit == MOST_CREDIT;
+    fn turn_priority(&mut self) -> Option<bool> {
+        let wants = self.may_yield && self.limit > WHAT_A_SLEEP_COSTS && self.credit == MOST_CREDIT;
         let must_end = self.credit < MOST_CREDIT / 2;
         let changes = if self.is_yielding { must_end } else { wants };
         changes.then(|| {
             self.is_yielding = !self.is_yielding;
             self.is_yielding
         })
+    }
+
+    /// Gives the calling thread the priority that it should have from now on.
+    pub fn apply_priority(&mut self) {
+        // If the system refuses, the priority stays the same.
+        let _ = match self.turn_priority() {
+            Some(true) => system::yield_to_all(),
+            Some(false) => system::yield_to_none(),
+            None => Ok(()),
+        };
     }
 
     /// True while the thread busy-polls at idle priority.
@@ -53,7 +70,7 @@ impl Spin {
     }
 
     /// The thread was preempted in the middle of its work.
-    pub fn was_away(&mut self) {
+    pub fn was_preempted(&mut self) {
         self.credit = 0;
     }
 
@@ -67,40 +84,8 @@ impl Spin {
         self.credit = match end {
             PollResult::Found => (self.credit + 2).min(MOST_CREDIT),
             PollResult::InVain => self.credit.saturating_sub(1),
-            PollResult::Away => self.credit.saturating_sub(MOST_CREDIT / 4),
+            PollResult::Preempted => self.credit.saturating_sub(MOST_CREDIT / 4),
         };
-    }
-}
-
-/// Result of one poll.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look {
-    /// Work is available.
-    Work,
-    /// No work is available yet.
-    Nothing,
-    /// No client is left that could send requests.
-    Nobody,
-}
-
-/// Polls repeatedly, for at most `patience`, until there is work or no client.
-pub fn look_out(clock: Clock, patience: Nanos, mut look: impl FnMut() -> Look) -> PollResult {
-    let mut before = clock.now();
-    let until = before.0 + patience.0;
-    let mut was_away = false;
-    loop {
-        let seen = look();
-        let now = clock.now();
-        was_away |= now.since(before) > AWAY;
-        before = now;
-        if seen != Look::Nothing || now.0 >= until {
-            return match (was_away, seen) {
-                (true, _) => PollResult::Away,
-                (false, Look::Work) => PollResult::Found,
-                (false, _) => PollResult::InVain,
-            };
-        }
-        std::hint::spin_loop();
     }
 }
 
@@ -112,13 +97,13 @@ pub enum PollResult {
     /// It found no work.
     InVain,
     /// The thread was preempted meanwhile.
-    Away,
+    Preempted,
 }
 
 /// Maximum time between two polls of a phase; after a longer gap the thread counts as preempted. Polls take
 /// some microseconds, interrupts tens (see `docs/decisions/real-time-drives.md`); a thread that gets a core
 /// keeps it for a good part of a millisecond at least.
-pub const AWAY: Nanos = Nanos::micros(200);
+pub const PREEMPTED: Nanos = Nanos::micros(200);
 
 /// Cost of a sleep and its wakeup, both sides together (measured: 7 to 12 µs each,
 /// `docs/decisions/real-time-drives.md`): polling that long before sleeping costs at most twice as much as
@@ -153,21 +138,22 @@ mod tests {
     #[test]
     fn it_gives_up_sooner_where_others_need_the_processor() {
         let mut spin = Spin::new(Nanos::micros(50));
-        (0..4).for_each(|_| spin.judge(PollResult::Away));
+        (0..4).for_each(|_| spin.judge(PollResult::Preempted));
         assert_eq!(spin.patience(), Nanos::ZERO);
         // Successes are worth less than the cost when every fourth poll phase preempts another thread's work.
         for round in 0..400 {
-            spin.judge(if round % 4 == 0 { PollResult::Away } else { PollResult::Found });
+            spin.judge(if round % 4 == 0 { PollResult::Preempted } else { PollResult::Found });
         }
-        (0..2).for_each(|_| spin.judge(PollResult::Away));
+        (0..2).for_each(|_| spin.judge(PollResult::Preempted));
         assert_eq!(spin.patience(), Nanos::ZERO);
     }
 
     #[test]
     fn only_who_looks_out_for_long_and_finds_does_so_at_idle_priority() {
-        let mut spin = Spin::new(WHAT_A_SLEEP_COSTS);
-        assert_eq!(spin.turn_priority(), None);
-        let mut spin = Spin::new(Nanos::micros(200));
+        for mut spin in [Spin::at_idle_priority(WHAT_A_SLEEP_COSTS), Spin::new(Nanos::micros(200))] {
+            assert_eq!(spin.turn_priority(), None);
+        }
+        let mut spin = Spin::at_idle_priority(Nanos::micros(200));
         assert_eq!((spin.turn_priority(), spin.turn_priority()), (Some(true), None));
         spin.judge(PollResult::InVain);
         assert_eq!(spin.turn_priority(), None, "once in vain is no reason");
@@ -175,7 +161,7 @@ mod tests {
         assert_eq!((spin.turn_priority(), spin.turn_priority()), (Some(false), None));
         (0..9).for_each(|_| spin.judge(PollResult::Found));
         assert_eq!(spin.turn_priority(), Some(true));
-        spin.was_away();
+        spin.was_preempted();
         assert_eq!((spin.turn_priority(), spin.turn_priority()), (Some(false), None));
         (0..15).for_each(|_| spin.judge(PollResult::Found));
         assert_eq!(spin.turn_priority(), None);
