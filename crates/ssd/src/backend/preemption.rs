@@ -9,7 +9,6 @@ use crate::flash::{Geometry, LunId, PhysicalPage};
 use crate::holder::Holder;
 use crate::request::{Kind, Lane, RequestId, Tag};
 use crate::timers::Timer;
-use tailcut_base::cast::to_u32;
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Time};
@@ -132,7 +131,7 @@ impl Backend {
         if transaction.kind == Kind::Erase {
             return self.layout.pages.get() as u64 * members;
         }
-        upper.pages_used_for(self.timing.cell.bits() as u64 * members)
+        upper.pages_used_for(u64::from(self.timing.cell.bits()) * members)
     }
 
     /// True when nothing that was promised to be durable depends on a word line that a reset of this
@@ -153,7 +152,7 @@ impl Backend {
     }
 
     pub(crate) fn start_of_word_line(&self, physical: PhysicalPage) -> PhysicalPage {
-        self.layout.start_of_word_line(physical, to_u32(self.timing.cell.bits()))
+        self.layout.start_of_word_line(physical, self.timing.cell.bits())
     }
 
     /// The pages of the same word line that were programmed before `physical`.

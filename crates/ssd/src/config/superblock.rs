@@ -110,7 +110,7 @@ impl SsdConfig {
             return Ok(());
         }
         let SuperblockConfig { program, sense, .. } = self.superblock;
-        let bits = to_u32(self.timing.cell.bits());
+        let bits = self.timing.cell.bits();
         let needs = |holds: bool, key: &'static str, why: &str| {
             if holds { Ok(()) } else { Err((key, format!("mapping by superblock {why}"))) }
         };

@@ -2,7 +2,6 @@
 
 use super::geometry::Geometry;
 use tailcut_base::Nanos;
-use tailcut_base::cast::to_u32;
 use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 use tailcut_base::divisor::Divisor;
 
@@ -21,9 +20,9 @@ tailcut_base::choice! {
 }
 
 impl CellKind {
-    /// Bits per cell.
-    pub fn bits(self) -> usize {
-        self as usize + 1
+    /// Bits per cell: so many pages of a block share a word line.
+    pub fn bits(self) -> u32 {
+        self as u32 + 1
     }
 }
 
@@ -129,7 +128,7 @@ impl Configure for Timing {
         );
         let bits = self.cell.bits();
         for (key, times) in [("read", &self.read), ("program", &self.program)] {
-            if times.len() != 1 && times.len() != bits {
+            if times.len() != 1 && times.len() != bits as usize {
                 visit.problem(
                     key,
                     format!("{} times; write one, or {bits} for {} cells", times.len(), self.cell),
@@ -166,7 +165,7 @@ impl Phases {
         Phases {
             read: spread(&timing.read),
             program: spread(&timing.program),
-            types: Divisor::new(to_u32(timing.cell.bits())),
+            types: Divisor::new(timing.cell.bits()),
             run: 0,
             erase: timing.erase,
             transfer: Nanos::for_bytes(geometry.page_bytes + geometry.spare_bytes, timing.bus),

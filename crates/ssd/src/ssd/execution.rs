@@ -12,7 +12,6 @@ use crate::request::{Kind, Lane, MemoryRequest, RequestId, Role, Tag};
 use crate::sets::SetId;
 use crate::ssd::layers::Layers;
 use tailcut_base::Time;
-use tailcut_base::cast::to_u32;
 use tailcut_base::control::ControlReply;
 use tailcut_base::ids::Id;
 
@@ -83,7 +82,7 @@ impl<P: Probe> Ssd<P> {
         let transaction = &self.backend.lun(lun).transaction;
         let members = transaction.members().iter().map(|&id| self.backend.request(id));
         let bits = self.config.timing.cell.bits();
-        let page_type = |request: &MemoryRequest| self.layout.offset_of(request.physical) as usize % bits;
+        let page_type = |request: &MemoryRequest| (self.layout.offset_of(request.physical) % bits) as usize;
         self.frontend.track_start(now, lun, transaction.kind, members, page_type);
     }
 
@@ -267,7 +266,7 @@ impl<P: Probe> Ssd<P> {
                 }
             }
         }
-        self.mapping.spoil_word_line(now, &request, start, to_u32(self.config.timing.cell.bits()));
+        self.mapping.spoil_word_line(now, &request, start, self.config.timing.cell.bits());
         self.backend.request_mut(id).physical = PhysicalPage::NONE;
     }
 

@@ -140,7 +140,7 @@ fn stripe(r: &mut Stream, planes: u32) -> u32 {
 
 /// Program and read times that differ for each page of a word line.
 pub fn times(cell: CellKind) -> (Vec<Nanos>, Vec<Nanos>) {
-    let each = |time: u64| (1..=cell.bits() as u64).map(|n| Nanos::micros(time * n)).collect();
+    let each = |time: u64| (1..=u64::from(cell.bits())).map(|n| Nanos::micros(time * n)).collect();
     (each(60), each(15))
 }
 

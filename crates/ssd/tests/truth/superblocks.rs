@@ -21,7 +21,7 @@ fn by_superblock(config: &mut SsdConfig, seed: u64) {
     g.page_bytes = g.page_bytes.min(4096);
     let superblock = &mut config.superblock;
     superblock.sense = 1 << r.below(3);
-    superblock.program = superblock.sense * config.timing.cell.bits() as u32;
+    superblock.program = superblock.sense * config.timing.cell.bits();
     superblock.pace = [CollectionPace::Eager, CollectionPace::Proportional][r.below(2) as usize];
     superblock.erases = 1 + r.below(3) as u32;
     g.pages = superblock.program * (1 + r.below(4) as u32);

@@ -260,7 +260,7 @@ fn map_by_superblock(config: &mut SsdConfig) {
     (config.ftl.mapping, config.control_api) = (MappingLevel::Superblock, false);
     config.schedule.readdressing = false;
     config.superblock.sense = 2;
-    config.superblock.program = config.superblock.sense * config.timing.cell.bits() as u32;
+    config.superblock.program = config.superblock.sense * config.timing.cell.bits();
     config.timing.program.truncate(1);
     assert_eq!(config.check_superblocks(), Ok(()), "a drive with superblocks");
 }
