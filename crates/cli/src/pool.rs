@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-/// Asked now and then whether to stop.
+/// True once work is to stop; called often, by every thread.
 pub type IsOver<'p> = dyn Fn() -> bool + Sync + 'p;
 
 /// As many threads as there are jobs. Results do not depend on their number.
@@ -34,8 +34,8 @@ impl<'p> ThreadPool<'p> {
         ThreadPool { jobs: jobs.unwrap_or_else(cores).max(1), is_over }
     }
 
-    /// Calls `take` on this thread with each result as it comes, and with ticks a few times a second. `work` is
-    /// handed an item and a function that tells whether to give up. Returns once every thread has ended: all items
+    /// Calls `take` on this thread with each result as it comes, and with ticks a few times a second. `work` gets
+    /// an item and a function that returns true once it is to stop early. Returns once every thread has ended: all items
     /// are done, or `is_over`, or `take` has broken off; results that come after that are passed on as well.
     pub fn each<T: Sync, R: Send>(
         &self,

@@ -94,7 +94,7 @@ pub enum NotMeasured {
     Interrupted,
 }
 
-/// Runs one scenario. `is_over` is asked now and then whether to give up.
+/// Runs one scenario. The run ends early once `is_over` returns true; it is called whenever 8192 more requests have completed.
 ///
 /// # Errors
 /// See [`NotMeasured`].

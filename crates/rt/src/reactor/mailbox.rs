@@ -93,7 +93,7 @@ impl<T> Mailbox<T> {
         may_sleep
     }
 
-    /// Announces that the thread is awake. A sender that sees it too late causes a wake-up in vain.
+    /// Announces that the thread is awake. A sender that does not see it yet causes one needless wake-up.
     pub fn disarm(&self) {
         self.is_asleep.store(false, Ordering::Relaxed);
     }

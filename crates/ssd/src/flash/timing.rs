@@ -20,7 +20,7 @@ tailcut_base::choice! {
 }
 
 impl CellKind {
-    /// Bits per cell: so many pages of a block share a word line.
+    /// Bits per cell, which is the number of pages of a block that share a word line.
     pub fn bits(self) -> u32 {
         self as u32 + 1
     }
