@@ -65,6 +65,9 @@ pub struct Name {
     pub ublk: Option<u32>,
 }
 
+/// How long shutdown waits for a client that reads none of its output.
+pub(super) const STOP_PATIENCE: Nanos = Nanos::millis(500);
+
 /// The variants of an export: they let programs without priority classes choose one for their reads.
 pub const VARIANTS: [(&str, &str, Class); 3] = [
     ("", "", Class::DEFAULT),

@@ -13,7 +13,8 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 use tailcut_base::Nanos;
 use tailcut_base::random::Stream;
 use tailcut_host::wire::nbd::standard::*;
@@ -457,6 +458,23 @@ fn a_stop_ends_encrypted_connections_too() {
     for mut socket in [idle.sock, consented, greeted, hog.sock] {
         rest(&mut socket);
     }
+}
+
+/// Clients that read no replies delay the end by half a second, not by the patience of the server.
+#[test]
+fn a_stop_does_not_wait_for_clients_that_read_nothing() {
+    let secure = Secure::new(Limits { patience: Nanos::secs(3600), ..patient() }, true);
+    let mut hogs: Vec<Tls> = (0..3).map(|_| secure.transmitting()).collect();
+    for hog in &mut hogs {
+        for _ in 0..20 {
+            hog.write_all(&header(0, 0, 1 << 20).encode()).expect("it listens");
+        }
+    }
+    let (ended, end) = mpsc::channel();
+    let server = secure.harness.server;
+    std::thread::spawn(move || ended.send(server.stop().handshakes.map(|handshakes| handshakes.done)));
+    let done = end.recv_timeout(Duration::from_secs(60)).expect("the server does not stop");
+    assert_eq!(done, Some(3));
 }
 
 #[test]

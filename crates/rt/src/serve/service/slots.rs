@@ -1,6 +1,7 @@
 //! Connection slots: arrival, waiting, eviction and release.
 
 use super::super::connection::Connection;
+use super::super::server::STOP_PATIENCE;
 use super::{Arrival, ConnectionSlot, Message, NOBODY, Pending, Service, Stopping};
 use crate::ctl::Steered;
 use crate::reactor::EventLoop;
@@ -151,8 +152,6 @@ impl<D: Steered> Service<D> {
     }
 }
 
-/// How long shutdown waits for a client that reads none of its replies.
-const STOP_PATIENCE: Nanos = Nanos::millis(500);
 /// How long it waits after that for a client that has stopped reading.
 const LATE_PATIENCE: Nanos = Nanos::millis(50);
 /// Number of connections that retry when resources were released.

@@ -27,6 +27,8 @@ pub struct Link {
     is_passed_on: bool,
     /// The last output of the server has been passed to the session.
     is_parting: bool,
+    /// Bytes that the client's socket has taken.
+    sent: u64,
     _passage: Passage,
 }
 
@@ -74,6 +76,7 @@ impl Link {
             client_has_ended: false,
             is_passed_on: false,
             is_parting: false,
+            sent: 0,
             _passage: passage,
         }
     }
@@ -86,6 +89,16 @@ impl Link {
     /// True if the server has closed its socket; some of its output may still be on its way.
     pub fn is_left(&self) -> bool {
         self.inner.is_hung()
+    }
+
+    /// True if the client's socket has no room for output.
+    pub fn is_stuck(&self) -> bool {
+        !self.outer.has_room
+    }
+
+    /// How many bytes the client's socket has taken.
+    pub fn sent(&self) -> u64 {
+        self.sent
     }
 
     /// Transfers data in both directions, but only a bounded amount, so that others have their turn.
@@ -239,7 +252,7 @@ impl Link {
                 return Ok(false);
             }
             match self.session.write_tls(&mut self.outer) {
-                Ok(_) => {}
+                Ok(count) => self.sent += count as u64,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 Err(_) if self.is_handshaking() => return Err(End::Failed("the client has gone".into())),
                 Err(_) => return Err(End::Done),

@@ -10,7 +10,7 @@ use super::link::{Buffers, Link, LinkState};
 use super::{Crossing, Handshakes};
 use crate::Clock;
 use crate::reactor::{self, Event, EventLoop, Mailbox, Reactor, Slots, Spin, Token};
-use crate::serve::server::Limits;
+use crate::serve::server::{Limits, STOP_PATIENCE};
 use std::collections::VecDeque;
 use std::io;
 use std::panic::resume_unwind;
@@ -49,6 +49,8 @@ struct LinkSlot {
     is_listed: bool,
     /// It is in `left`.
     is_left: bool,
+    /// When the client last took output.
+    progress: Time,
 }
 
 impl Relay {
@@ -78,8 +80,8 @@ impl Relay {
         Ok(Relay { mailbox, thread })
     }
 
-    /// Stops the relay once clients have taken their pending output, or at their deadline. The server's ends
-    /// of all links have to be closed; otherwise this waits for them.
+    /// Stops the relay once clients have taken their pending output; a client that has read none of it for
+    /// 500 ms loses the rest. The server's ends of all links have to be closed; otherwise this waits for them.
     pub fn stop(self) -> Handshakes {
         self.mailbox.stop();
         self.thread.join().unwrap_or_else(|panic| resume_unwind(panic))
@@ -98,7 +100,8 @@ impl Links {
             Ok(session) => Link::new(crossing, session),
             Err(error) => return self.handshakes.fail(error.to_string()),
         };
-        let slot = self.slots.insert(LinkSlot { link, is_listed: false, is_left: false });
+        let progress = self.clock.now();
+        let slot = self.slots.insert(LinkSlot { link, is_listed: false, is_left: false, progress });
         let (token, LinkSlot { link, .. }) = (self.slots.token(slot), &self.slots[slot]);
         let watches = link.outer.watch(&self.reactor, token).is_ok()
             && link.inner.watch(&self.reactor, token.second()).is_ok();
@@ -119,10 +122,14 @@ impl Links {
     }
 
     fn pump(&mut self, slot: u32) {
-        let Some((token, LinkSlot { link, is_listed, is_left })) = self.slots.entry(slot) else { return };
+        let Some((token, place)) = self.slots.entry(slot) else { return };
+        let LinkSlot { link, is_listed, is_left, progress } = place;
         *is_listed = false;
-        let was_handshaking = link.is_handshaking();
+        let (was_handshaking, sent) = (link.is_handshaking(), link.sent());
         let state = link.pump(&mut self.buffers);
+        if link.sent() > sent {
+            *progress = self.clock.now();
+        }
         self.handshakes.done += u64::from(was_handshaking && !link.is_handshaking());
         let leaves = link.is_left() && !std::mem::replace(is_left, link.is_left());
         if leaves && state != LinkState::Ends {
@@ -154,6 +161,23 @@ impl Links {
             slot.and_then(|slot| self.slots.remove(slot));
         }
     }
+
+    /// While the relay stops, closes links whose clients do not read their output.
+    fn close_stuck(&mut self) {
+        let now = self.clock.now();
+        for slot in self.slots.all() {
+            if self.slots.get(slot).is_some_and(|place| place.stop_deadline() <= now) {
+                self.slots.remove(slot);
+            }
+        }
+    }
+}
+
+impl LinkSlot {
+    /// When a relay that stops closes the link: never while the client reads.
+    fn stop_deadline(&self) -> Time {
+        if self.link.is_stuck() { self.progress + STOP_PATIENCE } else { Time::NEVER }
+    }
 }
 
 impl EventLoop for Links {
@@ -178,6 +202,9 @@ impl EventLoop for Links {
             self.pump(slot);
         }
         self.see_off_the_late();
+        if self.reactor.is_stopping() {
+            self.close_stuck();
+        }
     }
 
     fn is_done(&mut self) -> bool {
@@ -197,7 +224,12 @@ impl EventLoop for Links {
     }
 
     fn deadline(&mut self, _: Time) -> Time {
-        self.left.front().map_or(Time::NEVER, |&(_, until)| until)
+        let left = self.left.front().map_or(Time::NEVER, |&(_, until)| until);
+        if !self.reactor.is_stopping() {
+            return left;
+        }
+        let stuck = self.slots.all().filter_map(|slot| self.slots.get(slot)).map(LinkSlot::stop_deadline);
+        stuck.fold(left, Time::min)
     }
 }
 
