@@ -277,6 +277,11 @@ impl<I: Id, T> Slab<I, T> {
         self.entries.iter().map(|(index, entry)| (I::at(index), entry))
     }
 
+    /// The entries with their ids, in ascending order.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (I, &mut T)> {
+        self.entries.iter_mut().map(|(index, entry)| (I::at(index), entry))
+    }
+
     /// Number of entries.
     #[inline]
     pub fn len(&self) -> usize {

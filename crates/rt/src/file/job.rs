@@ -2,13 +2,18 @@
 
 use super::buffer::Buffer;
 use rustix::io::Errno;
-use tailcut_base::Status;
+use tailcut_base::{Status, id};
+
+id! {
+    /// A request in flight to the system; below the queue depth.
+    pub struct FlightId;
+}
 
 /// A system call on the file.
 #[derive(Debug)]
 pub struct Job {
-    /// Slot of its request.
-    pub slot: u32,
+    /// Its request.
+    pub flight: FlightId,
     /// The operation.
     pub work: Work,
     /// First byte on the drive.
@@ -80,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_write_without_room_may_be_repeated_and_a_flush_may_not() {
-        let job = |work| Job { slot: 0, work, offset: 0, length: 4096, done: 0, buffer: None };
+        let job = |work| Job { flight: FlightId::new(0), work, offset: 0, length: 4096, done: 0, buffer: None };
         for why in [Errno::NOSPC, Errno::DQUOT, Errno::FBIG] {
             for work in [Work::Write { is_durable: false }, Work::Write { is_durable: true }, Work::Punch] {
                 assert_eq!(job(work).status(Err(why)), Status::NoSpace);

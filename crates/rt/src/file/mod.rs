@@ -28,7 +28,7 @@ pub use target::FileError;
 use crate::FailStop;
 use crate::drive::{Answers, Drive, Extent};
 use buffer::{Buffer, Page};
-use job::{Ended, Job, Work};
+use job::{Ended, FlightId, Job, Work};
 use pieces::PieceSize;
 use pool::Pool;
 use rustix::fs::{SeekFrom, seek};
@@ -38,6 +38,7 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
+use tailcut_base::ids::Slab;
 use tailcut_base::{Nanos, Op, Spans, Status, Time};
 use tailcut_host::{BLOCK_BYTES, BLOCK_SECTORS, Bytes, Request, Response};
 use target::Target;
@@ -55,14 +56,15 @@ pub struct SystemFile {
     /// Before the target: its jobs end before the lock is released.
     system: System,
     target: Target,
-    flights: Vec<Option<Flight>>,
-    free: Vec<u32>,
+    flights: Slab<FlightId, Flight>,
+    /// Maximum number of requests in flight.
+    depth: u16,
     /// Requests that wait for overlapping earlier ones.
     waiting: VecDeque<Request<Bytes>>,
     /// Writes and trims in flight and waiting: without any, a read overlaps nothing that it must wait for.
     changes: u32,
-    /// Slots of trims that wait for the turn of their next piece.
-    trims: VecDeque<u32>,
+    /// Trims that wait for the turn of their next piece.
+    trims: VecDeque<FlightId>,
     /// The piece of a trim in progress: its length in blocks, and when it was submitted.
     piece: Option<(u64, Time)>,
     piece_size: PieceSize,
@@ -177,8 +179,8 @@ impl SystemFile {
         Ok(SystemFile {
             target,
             system,
-            flights: (0..depth).map(|_| None).collect(),
-            free: (0..u32::from(depth)).rev().collect(),
+            flights: Slab::new(),
+            depth,
             waiting: VecDeque::new(),
             changes: 0,
             trims: VecDeque::new(),
@@ -195,7 +197,7 @@ impl SystemFile {
 
     fn begin_request(&mut self, now: Time, request: Request<Bytes>) {
         let Request { id, op, fua, block, blocks, mut data, .. } = request;
-        let slot = self.free.pop().expect("its user keeps to the depth of its queue");
+        assert!(self.flights.len() < usize::from(self.depth), "its user keeps to the depth of its queue");
         let all = block..block + u64::from(blocks);
         let (work, buffer) = match op {
             Op::Read => (Work::Read, Some(self.buffer())),
@@ -215,19 +217,19 @@ impl SystemFile {
         let rest = if op == Op::Trim { all.clone() } else { 0..0 };
         let is_flushed_after = op == Op::Write && fua && !self.target.is_direct;
         let flight = Flight { id, op, blocks: all, data, is_flushed_after, rest, is_abandoned: false };
-        self.flights[slot as usize] = Some(flight);
+        let flight = self.flights.insert(flight);
         if op == Op::Trim {
-            return self.trim(now, slot);
+            return self.trim(now, flight);
         }
-        self.begin(job(slot, work, block, u64::from(blocks), buffer));
+        self.begin(job(flight, work, block, u64::from(blocks), buffer));
     }
 
     /// Submits the next piece of a trim, or queues it.
-    fn trim(&mut self, now: Time, slot: u32) {
+    fn trim(&mut self, now: Time, flight: FlightId) {
         if !self.target.punches {
-            return self.zero(slot);
+            return self.zero(flight);
         }
-        self.trims.push_back(slot);
+        self.trims.push_back(flight);
         self.punch(now);
     }
 
@@ -236,16 +238,16 @@ impl SystemFile {
         if self.piece.is_some() {
             return;
         }
-        let Some(slot) = self.trims.pop_front() else { return };
-        let piece = self.next_piece(slot, self.piece_size.blocks());
+        let Some(flight) = self.trims.pop_front() else { return };
+        let piece = self.next_piece(flight, self.piece_size.blocks());
         let blocks = piece.end - piece.start;
         self.piece = Some((blocks, now));
-        self.begin(job(slot, Work::Punch, piece.start, blocks, None));
+        self.begin(job(flight, Work::Punch, piece.start, blocks, None));
     }
 
     /// Takes the next piece of a trim, of at most `most` blocks.
-    fn next_piece(&mut self, slot: u32, most: u64) -> std::ops::Range<u64> {
-        let flight = self.flights[slot as usize].as_mut().expect("it is in flight");
+    fn next_piece(&mut self, flight: FlightId, most: u64) -> std::ops::Range<u64> {
+        let flight = &mut self.flights[flight];
         let first = flight.rest.start;
         flight.rest.start += (flight.rest.end - first).min(most);
         first..flight.rest.start
@@ -261,7 +263,7 @@ impl SystemFile {
             (op != Op::Read || request.op != Op::Read) && blocks.start < end && first < blocks.end
         };
         let of = |waiting: &Request<Bytes>| waiting.block..waiting.block + u64::from(waiting.blocks);
-        self.flights.iter().flatten().any(|flight| meets(flight.op, flight.blocks.clone()))
+        self.flights.iter().any(|(_, flight)| meets(flight.op, flight.blocks.clone()))
             || self.waiting.iter().take(ahead).any(|waiting| meets(waiting.op, of(waiting)))
     }
 
@@ -306,16 +308,16 @@ impl SystemFile {
     }
 
     /// The next piece of a trim where the file system cannot punch holes: writes zeros.
-    fn zero(&mut self, slot: u32) {
-        let piece = self.next_piece(slot, MOST_BLOCKS as u64);
+    fn zero(&mut self, flight: FlightId) {
+        let piece = self.next_piece(flight, MOST_BLOCKS as u64);
         let mut buffer = self.buffer();
         buffer.bytes_mut().fill(0);
         let work = Work::Write { is_durable: false };
-        self.begin(job(slot, work, piece.start, piece.end - piece.start, Some(buffer)));
+        self.begin(job(flight, work, piece.start, piece.end - piece.start, Some(buffer)));
     }
 
     fn ended(&mut self, now: Time, mut job: Job, result: Result<u64, rustix::io::Errno>) {
-        let (slot, mut status) = (job.slot, job.status(result));
+        let (id, mut status) = (job.flight, job.status(result));
         if status == Status::Gone && result.is_ok() && self.shortage.is_none() {
             self.shortage = Some(format!(
                 "{}: it is shorter than when it was opened, and is not used any more: restore it, and start again",
@@ -327,7 +329,7 @@ impl SystemFile {
         {
             self.piece_size.note(blocks, now.since(since));
         }
-        let flight = self.flights[slot as usize].as_mut().expect("it is in flight");
+        let flight = &mut self.flights[id];
         if let Some(buffer) = job.buffer.take() {
             if flight.op == Op::Read && status == Status::Success {
                 let blocks = (job.length / BLOCK_BYTES) as usize;
@@ -336,22 +338,21 @@ impl SystemFile {
             self.buffers.push(buffer);
         }
         if status == Status::Success && std::mem::take(&mut flight.is_flushed_after) {
-            return self.begin(self::job(slot, Work::Flush, 0, 0, None));
+            return self.begin(self::job(id, Work::Flush, 0, 0, None));
         }
         if status == Status::Success && !flight.rest.is_empty() {
             if !flight.is_abandoned {
                 flight.blocks.start = flight.rest.start;
-                return self.trim(now, slot);
+                return self.trim(now, id);
             }
             status = Status::Gone;
         }
-        self.finish(slot, status);
+        self.finish(id, status);
         self.punch(now);
     }
 
-    fn finish(&mut self, slot: u32, status: Status) {
-        let Flight { id, op, mut data, .. } = self.flights[slot as usize].take().expect("it is in flight");
-        self.free.push(slot);
+    fn finish(&mut self, flight: FlightId, status: Status) {
+        let Flight { id, op, mut data, .. } = self.flights.remove(flight);
         self.changes -= u32::from(matches!(op, Op::Write | Op::Trim));
         // An array repeats a write that found no room.
         if op == Op::Write && status != Status::NoSpace {
@@ -366,9 +367,9 @@ impl SystemFile {
     }
 }
 
-fn job(slot: u32, work: Work, block: u64, blocks: u64, buffer: Option<Buffer>) -> Job {
+fn job(flight: FlightId, work: Work, block: u64, blocks: u64, buffer: Option<Buffer>) -> Job {
     let (offset, length) = (block * BLOCK_BYTES, blocks * BLOCK_BYTES);
-    Job { slot, work, offset, length, done: 0, buffer }
+    Job { flight, work, offset, length, done: 0, buffer }
 }
 
 impl Drive for SystemFile {
@@ -377,7 +378,7 @@ impl Drive for SystemFile {
             model: self.model.clone(),
             sectors: self.target.blocks * BLOCK_SECTORS,
             page_sectors: BLOCK_SECTORS as u32,
-            queue_depth: self.flights.len() as u32,
+            queue_depth: self.depth.into(),
             max_sectors: MOST_BLOCKS as u32 * BLOCK_SECTORS as u32,
             block_sectors: BLOCK_SECTORS as u32,
             volatile_cache: true,
@@ -429,10 +430,10 @@ impl Drive for SystemFile {
     }
 
     fn abandon_trims(&mut self) {
-        for slot in std::mem::take(&mut self.trims) {
-            self.finish(slot, Status::Gone);
+        for flight in std::mem::take(&mut self.trims) {
+            self.finish(flight, Status::Gone);
         }
-        self.flights.iter_mut().flatten().for_each(|flight| flight.is_abandoned = true);
+        self.flights.iter_mut().for_each(|(_, flight)| flight.is_abandoned = true);
         self.refuse_waiting(|op| op == Op::Trim);
     }
 

@@ -6,7 +6,7 @@
 //! is enabled by its first use, so another thread than its user can create a drive.
 
 use super::buffer::Buffer;
-use super::job::{Ended, Job, Work};
+use super::job::{Ended, FlightId, Job, Work};
 use super::pool::PUNCH;
 use io_uring::squeue::Entry;
 use io_uring::{IoUring, opcode, types};
@@ -16,15 +16,16 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use tailcut_base::ids::IdVec;
 
 /// A ring over one file.
 pub struct Uring {
     ring: IoUring,
-    /// Jobs in flight, by slot. Their buffers belong to the kernel until the job has completed.
-    jobs: Vec<Option<Job>>,
+    /// Jobs in flight. Their buffers belong to the kernel until the job has completed.
+    jobs: IdVec<FlightId, Option<Job>>,
     in_flight: usize,
     /// Jobs to be resubmitted for their remaining bytes.
-    again: Vec<u32>,
+    again: Vec<FlightId>,
     /// Becomes readable with every completion. The ring itself does not: deferred completions do not wake a
     /// thread that polls it.
     event: OwnedFd,
@@ -85,22 +86,22 @@ impl Uring {
         })
     }
 
-    /// Starts a job; its slot is below `depth` and free.
+    /// Starts a job; none with its id is in flight.
     pub fn begin(&mut self, job: Job) {
-        let slot = job.slot;
-        assert!(self.jobs[slot as usize].is_none(), "a slot has one job at a time");
-        self.jobs[slot as usize] = Some(job);
+        let flight = job.flight;
+        assert!(self.jobs[flight].is_none(), "a request has one job at a time");
+        self.jobs[flight] = Some(job);
         self.in_flight += 1;
-        self.push(slot);
+        self.push(flight);
     }
 
-    fn push(&mut self, slot: u32) {
-        let job = self.jobs[slot as usize].as_mut().expect("it has just come");
+    fn push(&mut self, flight: FlightId) {
+        let job = self.jobs[flight].as_mut().expect("it has just come");
         let entry = entry(job, self.has_buffers);
         // SAFETY: the buffer is kept in `jobs` until its completion has been seen, the file as long as the
         // ring.
         let pushed = unsafe { self.ring.submission().push(&entry) };
-        pushed.expect("there is an entry for each slot");
+        pushed.expect("there is an entry for each job");
     }
 
     /// Submits started jobs, and appends completed ones.
@@ -108,8 +109,8 @@ impl Uring {
         self.poll(0).expect("the ring is used by one thread");
         let (ring, jobs) = (&mut self.ring, &mut self.jobs);
         for completion in ring.completion() {
-            let slot = completion.user_data() as usize;
-            let job = jobs[slot].as_mut().expect("it is in flight");
+            let flight = FlightId::new(completion.user_data() as u32);
+            let job = jobs[flight].as_mut().expect("it is in flight");
             let result = match completion.result() {
                 bytes @ 0.. => Ok(bytes as u64),
                 errno => Err(Errno::from_raw_os_error(-errno)),
@@ -119,14 +120,14 @@ impl Uring {
                 Err(why) => matches!(why, Errno::INTR | Errno::AGAIN),
             };
             if is_again {
-                self.again.push(slot as u32);
+                self.again.push(flight);
             } else {
                 self.in_flight -= 1;
-                ended.push((jobs[slot].take().expect("it is in flight"), result));
+                ended.push((jobs[flight].take().expect("it is in flight"), result));
             }
         }
-        while let Some(slot) = self.again.pop() {
-            self.push(slot);
+        while let Some(flight) = self.again.pop() {
+            self.push(flight);
         }
     }
 
@@ -222,7 +223,7 @@ fn entry(job: &mut Job, has_buffers: bool) -> Entry {
             }
         }
     };
-    entry.user_data(u64::from(job.slot))
+    entry.user_data(u64::from(job.flight.get()))
 }
 
 const DATA: &str = "what moves data has a buffer";

@@ -6,8 +6,9 @@ use super::tally::Tally;
 use crate::drive::{Answers, Drive};
 use std::collections::VecDeque;
 use std::ops::Range;
+use tailcut_base::ids::Slab;
 use tailcut_base::random::Stream;
-use tailcut_base::{Class, Nanos, Op, SECTOR_BYTES, Status, Time};
+use tailcut_base::{Class, Nanos, Op, SECTOR_BYTES, Status, Time, id};
 use tailcut_host::load::zoned;
 pub use tailcut_host::load::{Load, Order, Sizes};
 use tailcut_host::{BLOCK_BYTES, BLOCK_SECTORS, Bytes, Mirror, Request, Response};
@@ -66,13 +67,11 @@ pub struct Bench<'a, D, P> {
     random: Stream,
     pages: Vec<Bytes>,
     /// I/Os in flight.
-    ios: Vec<Io>,
-    free_ios: Vec<u32>,
-    /// Requests in flight: the I/O each belongs to, and its first block.
-    requests: Vec<(u32, u64)>,
-    free: Vec<u32>,
-    /// Parts of I/Os that wait for a free request slot of the drive.
-    waiting: VecDeque<(u32, u64, u32)>,
+    ios: Slab<IoId, Io>,
+    /// Requests in flight, at most as many as the queue depth of the drive.
+    requests: Slab<RequestId, Part>,
+    /// Parts of I/Os that wait for room in the queue of the drive.
+    waiting: VecDeque<Part>,
     answers: Answers,
     heard: Time,
     /// The run is over: later completions do not count.
@@ -81,6 +80,24 @@ pub struct Bench<'a, D, P> {
     page: usize,
     /// Where `Onward` loads continue, in I/Os.
     onward: u64,
+}
+
+id! {
+    /// An I/O in flight.
+    struct IoId;
+}
+
+id! {
+    /// A request to the drive.
+    struct RequestId;
+}
+
+/// A part of an I/O, as large as a request may be.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    io: IoId,
+    block: u64,
+    blocks: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -120,10 +137,8 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
             watch,
             random,
             pages,
-            ios: Vec::new(),
-            free_ios: Vec::new(),
-            requests: vec![(0, 0); disk.depth as usize],
-            free: (0..disk.depth).rev().collect(),
+            ios: Slab::new(),
+            requests: Slab::new(),
             waiting: VecDeque::new(),
             answers: Answers::default(),
             heard: Time::ZERO,
@@ -174,11 +189,10 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
         }
         self.waiting.clear();
         self.is_closed = true;
-        while self.free.len() < self.requests.len() {
+        while !self.requests.is_empty() {
             self.receive(&mut tallies, begun, &bound)?;
         }
-        self.ios.clear();
-        self.free_ios.clear();
+        self.ios = Slab::new();
         if let Some(tally) = tallies.iter().find(|tally| tally.load.order == Order::Onward) {
             self.onward = tally.next;
         }
@@ -230,37 +244,29 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
         let blocks = blocks.min(self.region.end - first) as u32;
         let widens = op == Op::Write && !u64::from(sectors).is_multiple_of(BLOCK_SECTORS);
         let op = if widens { Op::Read } else { op };
-        let slot = self.take_off(Io { load, op, began: now, sectors, parts: blocks.div_ceil(most), widens });
+        let parts = blocks.div_ceil(most);
+        let io = self.ios.insert(Io { load, op, began: now, sectors, parts, widens });
         if widens {
             assert_eq!(blocks, 1, "an I/O of more than a block has whole blocks");
         }
-        for part in 0..blocks.div_ceil(most) {
+        for part in 0..parts {
             let block = first + u64::from(part * most);
-            self.waiting.push_back((slot, block, most.min(blocks - part * most)));
+            self.waiting.push_back(Part { io, block, blocks: most.min(blocks - part * most) });
         }
-    }
-
-    fn take_off(&mut self, io: Io) -> u32 {
-        if let Some(slot) = self.free_ios.pop() {
-            self.ios[slot as usize] = io;
-            return slot;
-        }
-        self.ios.push(io);
-        self.ios.len() as u32 - 1
     }
 
     fn submit_waiting(&mut self, now: Time) {
-        while !self.free.is_empty()
-            && let Some((slot, block, blocks)) = self.waiting.pop_front()
+        while self.requests.len() < self.drive.disk().depth as usize
+            && let Some(part) = self.waiting.pop_front()
         {
-            let op = self.ios[slot as usize].op;
-            self.submit(now, op, slot, block, blocks);
+            self.submit(now, part);
         }
     }
 
-    fn submit(&mut self, now: Time, op: Op, io: u32, block: u64, blocks: u32) {
-        let id = self.free.pop().expect("there is room");
-        self.requests[id as usize] = (io, block);
+    fn submit(&mut self, now: Time, part: Part) {
+        let Part { io, block, blocks } = part;
+        let op = self.ios[io].op;
+        let id = self.requests.insert(part).get();
         let data = if op == Op::Write { (0..blocks).map(|_| self.content()).collect() } else { Vec::new() };
         let (class, fua, fail_fast) = (Class::DEFAULT, self.is_fua && op == Op::Write, false);
         self.drive
@@ -302,9 +308,8 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
         begun: Time,
         now: Time,
     ) -> Result<(), Failed> {
-        self.free.push(response.id);
-        let (slot, block) = self.requests[response.id as usize];
-        let io = &mut self.ios[slot as usize];
+        let part @ Part { io: id, block, .. } = self.requests.remove(RequestId::new(response.id));
+        let io = &mut self.ios[id];
         let tally = &mut tallies[io.load];
         if response.status != Status::Success {
             return Err(Failed { op: io.op, block, status: response.status });
@@ -313,15 +318,15 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
         if io.parts == 0 && io.widens && !self.is_closed {
             (io.op, io.parts, io.widens) = (Op::Write, 1, false);
             // Ahead of others: it has already waited its turn.
-            self.waiting.push_front((slot, block, 1));
+            self.waiting.push_front(Part { blocks: 1, ..part });
             self.submit_waiting(now);
         } else if io.parts == 0 {
             tally.in_flight -= 1;
-            self.free_ios.push(slot);
             if !self.is_closed {
                 let bytes = u64::from(io.sectors) * SECTOR_BYTES;
                 tally.ended(bytes, io.began, begun, now);
             }
+            self.ios.remove(id);
         }
         Ok(())
     }
@@ -332,16 +337,16 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
     /// If it fails.
     pub fn one(&mut self, op: Op, block: u64, blocks: u32) -> Result<Nanos, Failed> {
         let began = self.pace.now();
-        let slot = self.take_off(Io { load: 0, op, began, sectors: 0, parts: 1, widens: false });
-        self.submit(began, op, slot, block, blocks);
+        let io = self.ios.insert(Io { load: 0, op, began, sectors: 0, parts: 1, widens: false });
+        self.submit(began, Part { io, block, blocks });
         let mut answers = Answers::default();
         self.heard = began;
         loop {
             let now = self.pace.now();
             self.drive.poll(now, &mut answers);
             if let Some(response) = answers.responses.pop() {
-                self.free.push(response.id);
-                self.free_ios.push(slot);
+                self.requests.remove(RequestId::new(response.id));
+                self.ios.remove(io);
                 let Status::Success = response.status else {
                     return Err(Failed { op, block, status: response.status });
                 };
@@ -367,7 +372,7 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
 
     /// Replaces the drive, which has nothing in flight, by another of the same size and kind.
     pub fn replace(&mut self, drive: D) {
-        assert_eq!(self.free.len(), self.requests.len(), "nothing is under way");
+        assert!(self.requests.is_empty(), "nothing is in flight");
         assert_eq!(drive.disk(), self.drive.disk(), "it is like the one before");
         self.drive = drive;
     }

@@ -8,7 +8,8 @@
 use crate::storage::Storage;
 use crate::world::Checker;
 use std::collections::VecDeque;
-use tailcut_base::{Cause, Command, CommandId, Completion, Op, Status, Submit, Time};
+use tailcut_base::ids::Slab;
+use tailcut_base::{Cause, Command, CommandId, Completion, Op, Status, Submit, Time, id};
 use tailcut_host::{Block, Bytes, Disk, Request, Response};
 
 /// A disk of bytes.
@@ -17,10 +18,8 @@ pub struct ByteDisk<S> {
     checker: Checker,
     shape: Disk,
     blocks: Vec<Bytes>,
-    /// The expected answer of each request in flight, by its name below, with its fingerprints.
-    in_flight: Vec<Flight>,
-    /// Names below that no request has; the one that was freed last is the first to be used again.
-    free: Vec<u32>,
+    /// Requests in flight, each with its expected reply.
+    in_flight: Slab<FlightId, Flight>,
     /// Requests for which there was no room, and since when.
     waiting: VecDeque<(Time, Request<Bytes>)>,
     completions: Vec<Completion>,
@@ -28,13 +27,17 @@ pub struct ByteDisk<S> {
     asked: u64,
 }
 
-/// A request to the storage below, under a name of its own: hosts have a thread for each name, so the
-/// lowest free one is used.
-#[derive(Debug, Default)]
+id! {
+    /// A command in flight to the storage below. Hosts have a thread for each id.
+    struct FlightId;
+}
+
+/// A request whose command is in flight.
+#[derive(Debug)]
 struct Flight {
-    /// Its name above.
+    /// Its id above.
     id: u32,
-    op: Option<Op>,
+    op: Op,
     data: Vec<Bytes>,
     expected: u64,
     since: Time,
@@ -50,8 +53,7 @@ impl<S: Storage> ByteDisk<S> {
             checker,
             shape,
             blocks,
-            in_flight: Vec::new(),
-            free: Vec::new(),
+            in_flight: Slab::new(),
             waiting: VecDeque::new(),
             completions: Vec::new(),
             asked: 0,
@@ -101,29 +103,29 @@ impl<S: Storage> ByteDisk<S> {
     /// Hands over what there is room for.
     fn send(&mut self, now: Time) {
         while let Some((since, request)) = self.waiting.front() {
-            let name = self.free.last().copied().unwrap_or(self.in_flight.len() as u32);
-            let command = Command { content: fingerprint_of(request), ..request.command(CommandId(name)) };
+            let Request { id, op, .. } = *request;
+            let flight = Flight { id, op, data: Vec::new(), expected: 0, since: *since };
+            let flight = self.in_flight.insert(flight);
+            let id = CommandId(flight.get());
+            let command = Command { content: fingerprint_of(request), ..request.command(id) };
             match self.storage.submit(now, &command) {
                 Submit::Accepted => {}
-                Submit::Busy => return,
+                Submit::Busy => {
+                    self.in_flight.remove(flight);
+                    return;
+                }
                 Submit::Refused(status) => panic!("a server asks for what its disk has: {status:?}"),
             }
-            let since = *since;
-            let expected = self.checker.submitted(&command);
+            self.in_flight[flight].expected = self.checker.submitted(&command);
             let (_, request) = self.waiting.pop_front().expect("it is there");
-            let (id, op, data) = self.carry_out(request);
-            if self.free.pop().is_none() {
-                self.in_flight.push(Flight::default());
-            }
-            self.in_flight[name as usize] = Flight { id, op: Some(op), data, expected, since };
+            self.in_flight[flight].data = self.carry_out(request);
             self.asked += 1;
         }
     }
 
-    /// A request takes effect in the order in which it was submitted: its name, and the blocks that it is
-    /// answered with.
-    fn carry_out(&mut self, request: Request<Bytes>) -> (u32, Op, Vec<Bytes>) {
-        let Request { id, op, block, blocks, mut data, .. } = request;
+    /// A request takes effect in the order in which it was submitted. Returns the blocks of its reply.
+    fn carry_out(&mut self, request: Request<Bytes>) -> Vec<Bytes> {
+        let Request { op, block, blocks, mut data, .. } = request;
         let range = block as usize..block as usize + blocks as usize;
         match op {
             Op::Read => data.extend_from_slice(&self.blocks[range]),
@@ -131,7 +133,7 @@ impl<S: Storage> ByteDisk<S> {
             Op::Trim => self.blocks[range].fill(Bytes::ZEROS),
             Op::Flush => {}
         }
-        (id, op, data)
+        data
     }
 
     /// When something happens by itself.
@@ -153,10 +155,9 @@ impl<S: Storage> ByteDisk<S> {
     }
 
     fn answer(&mut self, now: Time, completion: Completion) -> Response<Bytes> {
-        let CommandId(name) = completion.id;
-        let flight = std::mem::take(&mut self.in_flight[name as usize]);
-        self.free.push(name);
-        let op = flight.op.expect("the disk answers what it was asked");
+        let CommandId(id) = completion.id;
+        let flight = self.in_flight.remove(FlightId::new(id));
+        let op = flight.op;
         self.checker.completed(op, &completion, flight.expected, self.asked);
         let mut spans = completion.spans;
         let taken = now.since(flight.since);

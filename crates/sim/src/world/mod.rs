@@ -31,9 +31,15 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use tailcut_base::device::Identify;
 use tailcut_base::digest::Digest;
+use tailcut_base::ids::Pool;
 use tailcut_base::timers::Timers;
-use tailcut_base::{Class, Completion, Device, Nanos, Op, Time};
+use tailcut_base::{Class, Completion, Device, Nanos, Op, Time, id};
 use tailcut_workload::Source;
+
+id! {
+    /// A request in flight: the id of its command.
+    struct FlightId;
+}
 
 /// A request in flight.
 #[derive(Clone, Copy, Debug)]
@@ -88,8 +94,7 @@ pub struct World<D: Device, W: RequestObserver = ()> {
     blocked: VecDeque<u32>,
     /// Since when there have been some, as far as it is not counted yet.
     blocked_since: Time,
-    flights: Vec<Flight>,
-    free: Vec<u32>,
+    flights: Pool<FlightId, Flight>,
     in_flight: u32,
     limits: Limits,
     /// When the sources that count began; not yet while the device is being prepared.
@@ -157,8 +162,7 @@ impl<D: Device, W: RequestObserver> World<D, W> {
             issuers,
             blocked: VecDeque::new(),
             blocked_since: Time::ZERO,
-            flights: Vec::new(),
-            free: Vec::new(),
+            flights: Pool::new(),
             in_flight: 0,
             prepared: None,
             ramp_end: Time::NEVER,

@@ -1,7 +1,7 @@
 //! The way of a request: issued when it is due, submitted, completed, checked and counted.
 
 use super::issuer::Due;
-use super::{Finished, Flight, RequestObserver, RunError, World};
+use super::{Finished, Flight, FlightId, RequestObserver, RunError, World};
 use tailcut_base::{Cause, Command, CommandId, Completion, Device, Nanos, Spans, Status, Submit, Time};
 
 impl<D: Device, W: RequestObserver> World<D, W> {
@@ -68,53 +68,33 @@ impl<D: Device, W: RequestObserver> World<D, W> {
         let l = &mut self.issuers[issuer as usize];
         let mut command = *l.peek();
         let eligible = l.eligible(now, due);
-        let slot = match self.free.pop() {
-            Some(slot) => slot,
-            None => {
-                self.flights.push(Flight {
-                    number: 0,
-                    due,
-                    submitted: now,
-                    eligible,
-                    expected: 0,
-                    issuer,
-                    op: command.op,
-                    fua: command.fua,
-                    class: command.class,
-                    sector: 0,
-                    sectors: 0,
-                });
-                (self.flights.len() - 1) as u32
-            }
-        };
-        command.id = CommandId(slot);
-        let answer = self.device.submit(now, &command);
-        if answer == Submit::Busy {
-            self.free.push(slot);
-            return false;
-        }
-        self.account_area(now);
-        self.in_flight += 1;
-        self.issued += 1;
-        let mut expected = 0;
-        if answer == Submit::Accepted {
-            expected = self.checker.submitted(&command);
-            self.alignment.count(&command);
-        }
-        self.flights[slot as usize] = Flight {
-            number: self.issued - 1,
+        let id = self.flights.insert(Flight {
+            number: self.issued,
             due,
             submitted: now,
             eligible,
-            expected,
+            expected: 0,
             issuer,
             op: command.op,
             fua: command.fua,
             class: command.class,
             sector: command.sector,
             sectors: command.sectors,
-        };
-        if self.issuers[issuer as usize].advance(slot) {
+        });
+        command.id = CommandId(id.get());
+        let answer = self.device.submit(now, &command);
+        if answer == Submit::Busy {
+            self.flights.release(id);
+            return false;
+        }
+        self.account_area(now);
+        self.in_flight += 1;
+        self.issued += 1;
+        if answer == Submit::Accepted {
+            self.flights[id].expected = self.checker.submitted(&command);
+            self.alignment.count(&command);
+        }
+        if self.issuers[issuer as usize].advance(id.get()) {
             self.look_ahead(issuer);
         }
         if let Submit::Refused(status) = answer {
@@ -194,9 +174,9 @@ impl<D: Device, W: RequestObserver> World<D, W> {
     /// A request has been answered: it is checked, counted, and followed by the next.
     #[inline]
     pub(super) fn take_completion(&mut self, completion: &mut Completion) {
-        let slot = completion.id.0;
-        let flight = self.flights[slot as usize];
-        self.free.push(slot);
+        let CommandId(slot) = completion.id;
+        let flight = self.flights[FlightId::new(slot)];
+        self.flights.release(FlightId::new(slot));
         let now = completion.at;
         self.account_area(now);
         if self.measured_from.is_some() {
