@@ -85,7 +85,8 @@ mod tests {
 
     #[test]
     fn a_write_without_room_may_be_repeated_and_a_flush_may_not() {
-        let job = |work| Job { flight: FlightId::new(0), work, offset: 0, length: 4096, done: 0, buffer: None };
+        let job =
+            |work| Job { flight: FlightId::new(0), work, offset: 0, length: 4096, done: 0, buffer: None };
         for why in [Errno::NOSPC, Errno::DQUOT, Errno::FBIG] {
             for work in [Work::Write { is_durable: false }, Work::Write { is_durable: true }, Work::Punch] {
                 assert_eq!(job(work).status(Err(why)), Status::NoSpace);

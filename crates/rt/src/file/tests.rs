@@ -176,7 +176,8 @@ fn reads_of_what_is_trimmed_already_do_not_wait_for_the_rest() {
             wait(&mut drive, &mut answers);
         }
         let is_trim = |flight: &&Flight| flight.op == Op::Trim;
-        let trim = drive.inner().flights.iter().map(|(_, flight)| flight).find(is_trim).expect("it has pieces left");
+        let trim =
+            drive.inner().flights.iter().map(|(_, flight)| flight).find(is_trim).expect("it has pieces left");
         assert!(trim.blocks.start > 0 && trim.blocks.end == 8192, "{trim:?}");
         while answers.responses.len() < 2 {
             wait(&mut drive, &mut answers);

@@ -69,3 +69,108 @@ impl Log {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::Disk;
+    use crate::kv::hash::KeyHash;
+    use crate::kv::item::Value;
+    use crate::kv::log::format::{Part, Superblock};
+    use crate::kv::log::{AppendPurpose, Record, UNITS};
+    use crate::kv::place::Place;
+    use crate::kv::record::{Header, State};
+    use crate::pool::Pool;
+    use tailcut_base::Time;
+
+    /// A log with full segments and an open one, and the units of its records.
+    fn log() -> (Log, Vec<u64>) {
+        let superblock = Superblock {
+            store: 1,
+            seed: 1,
+            segment_blocks: 32,
+            segments: 16,
+            run: 1,
+            count: 1,
+            flushed: 0,
+            part: Part::WHOLE,
+            doubted: 0,
+            durable: 0,
+            used: 0,
+            keeps_all: false,
+            blocks: 512,
+        };
+        let disk = Disk { blocks: 512, depth: 8, most_blocks: 32, volatile_cache: true, copies: 1 };
+        let (mut log, mut pool) = (Log::new(&superblock, &disk), Pool::default());
+        let mut append = |key: u64| {
+            let (key, value) = (key.to_le_bytes(), [7; 4000]);
+            let header = Header { key: 8, value: 4000, state: State::default(), ..Header::default() };
+            let record = Record { header, key: &key, value: Value::Slice(&value), hash: KeyHash(1) };
+            let place = log.append(Time::ZERO, &record, AppendPurpose::User, &mut pool);
+            let Some(Place::Log { unit, .. }) = place else { panic!("there is room") };
+            unit
+        };
+        let units = (0..100).map(&mut append).collect();
+        assert!(log.full.len() >= 2, "{} segments are full", log.full.len());
+        (log, units)
+    }
+
+    #[test]
+    fn a_log_in_order_passes() {
+        let (log, units) = log();
+        assert_eq!(log.check(), Ok(()));
+        assert_eq!(log.check_valid(units.into_iter()), Ok(()));
+        assert!(log.check_at_rest().expect_err("nothing is written").contains("not been submitted"));
+    }
+
+    #[test]
+    fn every_planted_fault_of_the_log_is_found() {
+        type Fault = fn(&mut Log);
+        let faults: [(&str, Fault); 8] = [
+            ("is in 2 lists", |log| log.free.push_back(log.full[0])),
+            ("is in 0 lists", |log| log.full.truncate(1)),
+            ("is free, and has sequence", |log| {
+                let free = log.free[0];
+                log.segments[free].records = 1;
+            }),
+            ("not in order", |log| log.full.swap(0, 1)),
+            ("newer than the next", |log| log.next_sequence = 1),
+            ("and awaited", |log| log.undurable[0].sequence += 1),
+            ("is durable, and only", |log| log.settling.note_durable(log.settling.issued())),
+            ("awaited", |log| {
+                let full = log.undurable[0].number;
+                log.segments[full].sequence -= 1;
+            }),
+        ];
+        for (expected, plant) in faults {
+            let (mut log, _) = log();
+            plant(&mut log);
+            let found = log.check().expect_err(expected);
+            assert!(found.contains(expected), "{expected}: {found}");
+        }
+    }
+
+    #[test]
+    fn every_planted_fault_of_its_records_is_found() {
+        let (log, units) = log();
+        let check = |units: &[u64]| log.check_valid(units.iter().copied());
+        assert!(check(&units[1..]).expect_err("one is missing").contains("counted"));
+        let free = log.free[0].first_block(log.segment_blocks) * UNITS;
+        assert!(check(&[free]).expect_err("it is free").contains("is free"));
+        assert!(
+            check(&[u64::from(u32::MAX)]).expect_err("it is outside").contains("behind the last segment")
+        );
+    }
+
+    #[test]
+    fn reads_and_writes_in_flight_are_no_rest() {
+        let (mut log, _) = log();
+        let writes = std::mem::take(&mut log.writes);
+        assert!(log.check_at_rest().expect_err("they are in flight").contains("have completed"));
+        writes.iter().for_each(|write| log.settling.note_done(write.number));
+        log.resting.clear();
+        assert_eq!(log.check_at_rest(), Ok(()));
+        log.begin_read(SegmentId::new(1));
+        assert!(log.check_at_rest().expect_err("it is being read").contains("hold segment 1"));
+    }
+}
