@@ -20,11 +20,12 @@ struct Section {
 }
 
 /// The scripts in the order in which they need each other.
-const SCRIPTS: [&str; 9] = [
+const SCRIPTS: [&str; 10] = [
     include_str!("script/format.js"),
     include_str!("script/chart.js"),
     include_str!("script/latency.js"),
     include_str!("script/waits.js"),
+    include_str!("script/tail.js"),
     include_str!("script/time.js"),
     include_str!("script/map.js"),
     include_str!("script/study.js"),

@@ -128,7 +128,8 @@ fn the_page_of_a_run_shows_what_its_json_says() {
     let names: Vec<&str> = charts.iter().map(|(name, _)| name.as_str()).collect();
     let waits = ["waits"; 4];
     let kinds =
-        [&["latency"][..], &waits, &["throughput", "latencies", "latencies", "latencies", "chips"]].concat();
+        [&["tail", "latency"][..], &waits, &["throughput", "latencies", "latencies", "latencies", "chips"]]
+            .concat();
     assert_eq!(names, kinds, "all, reads, writes and flushes");
     let latency: Vec<&str> = chart(&charts, "latency").iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(
@@ -136,6 +137,14 @@ fn the_page_of_a_run_shows_what_its_json_says() {
         ["read", "read", "write", "write", "flush", "flush"],
         "what is sure, and what is chance"
     );
+    // The areas of the causes fill all below the curve: the greatest gap, relative to the curve.
+    let gap = browser.evaluate(
+        "(() => { const series = drawn.get(document.querySelector('figure[data-chart=tail]')).getOption().series;\
+         const curve = new Map(series.pop().data), areas = series.map((one) => one.data);\
+         const sum = (at) => areas.reduce((total, area) => total + area[at][1], 0);\
+         return Math.max(...areas[0].map(([x], at) => Math.abs(sum(at) / curve.get(x) - 1))); })()",
+    );
+    assert!(gap.as_f64().expect("a number") < 1e-6, "{gap}");
     let timeline = &report["detail"]["timeline"];
     let slots = timeline["slots"].as_u64().expect("a count") as usize;
     let through = chart(&charts, "throughput");
@@ -157,7 +166,7 @@ fn the_page_of_a_run_shows_what_its_json_says() {
     let p99 = report["kinds"][1]["latency"]["points"][2]["ns"].as_f64().expect("a latency");
     let shown = tailcut_base::quantity::show_time(p99).replace(" us", " µs");
     assert!(cells.contains(&shown), "{shown}");
-    let words = browser.evaluate("document.querySelector('#s1').textContent");
+    let words = browser.evaluate("document.querySelector('#s2').textContent");
     assert!(words.as_str().expect("text").contains("Slowest 0.1 %"), "{words}");
 }
 

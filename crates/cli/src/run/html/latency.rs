@@ -8,6 +8,19 @@ use tailcut_base::quantity::show_count;
 use tailcut_sim::Report;
 use tailcut_sim::report::{Band, KindDetail, PERCENTILES};
 
+/// The picture of the tail of reads, or of all requests where nothing is read: the curve over what its requests
+/// waited for.
+pub fn tail(saved: &Saved) -> Option<String> {
+    let kinds = &saved.detail.kinds;
+    let takes_time = |kind: &&KindDetail| kind.bands.iter().any(|band| !band.waits.is_empty());
+    let of = |name: &str| kinds.iter().filter(takes_time).find(|kind| kind.kind == name);
+    let kind = of("read").or(of("all"))?;
+    let caption = "Each step to the right leaves a tenth of the requests. Below the curve, the share of each cause in the latency of \
+        its band of percentiles (50, 90, 99, …). Dashed: the same request on a drive without any other work.";
+    let title = format!("{}: latency by percentile, and its causes", plural(&kind.kind));
+    Some(chart("tail", &title, caption, &[("kind", &kind.kind)], ""))
+}
+
 /// The curve and the table.
 pub fn section(saved: &Saved) -> String {
     if saved.detail.kinds.is_empty() {

@@ -17,6 +17,9 @@ pub fn page(saved: &Saved, scenario: &Scenario) -> Page {
     let report = &saved.report;
     let data = serde_json::to_string(saved).expect("plain data");
     let mut page = Page::new(&summary::title(report), summary::lead(report, scenario), data);
+    if let Some(tail) = latency::tail(saved) {
+        page.section("Tail", tail);
+    }
     page.section("In short", findings::list(saved));
     if !report.notes.is_empty() {
         let notes: String = report.notes.iter().map(|note| format!("<li>{}</li>", escape(note))).collect();
