@@ -22,7 +22,7 @@ impl Frontend {
         if self.pacing.is_on()
             && let Some(at) = self.pacing.opens(now)
         {
-            self.buffer_due = Some(at);
+            (self.buffer_due, self.has_due) = (Some(at), true);
             return false;
         }
         let mut page = from;

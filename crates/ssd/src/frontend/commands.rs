@@ -19,8 +19,15 @@ impl Frontend {
     #[inline]
     pub(crate) fn announce(&mut self, direction: Direction, end: Time, arrival: Arrival) {
         if let Some(at) = self.link.announce(direction, end, arrival) {
-            self.due[direction as usize] = Some(at);
+            (self.due[direction as usize], self.has_due) = (Some(at), true);
         }
+    }
+
+    /// True if a timer is to be set: see [`Frontend::take_due`] and [`Frontend::take_buffer_due`]. False when asked
+    /// again.
+    #[inline(always)]
+    pub(crate) fn take_has_due(&mut self) -> bool {
+        std::mem::take(&mut self.has_due)
     }
 
     /// When the next arrival over the link is to be served, if that has changed since it was last asked for.

@@ -63,6 +63,8 @@ pub(crate) struct Frontend {
     pub(crate) tracker: Tracker,
     pub(crate) waiters: Waiters,
     pub(crate) completions: Vec<Completion>,
+    /// One of the following has changed.
+    has_due: bool,
     /// When arrivals over the link are to be served, by direction, where that has changed.
     due: [Option<Time>; 2],
     /// When writes that wait are to be looked at again, where that has changed.
@@ -109,6 +111,7 @@ impl Frontend {
             tracker: Tracker::default(),
             waiters: Waiters::default(),
             completions: Vec::new(),
+            has_due: false,
             due: [None; 2],
             buffer_due: None,
             flushed: Vec::new(),

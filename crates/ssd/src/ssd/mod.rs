@@ -369,12 +369,14 @@ impl<P: Probe> Ssd<P> {
             }
             Timer::Buffer => self.look_for_silence(now),
         }
-        self.set_timers();
     }
 
     /// Sets the timers that the frontend wants set.
     #[inline(always)]
     fn set_timers(&mut self) {
+        if !self.frontend.take_has_due() {
+            return;
+        }
         for direction in [Direction::ToHost, Direction::ToDevice] {
             if let Some(at) = self.frontend.take_due(direction) {
                 self.backend.set_timer(Timer::Link(direction), at);
