@@ -4,7 +4,7 @@ use crate::disk::BLOCK_LEN;
 use std::cell::RefCell;
 use std::sync::Arc;
 use tailcut_base::cast::low_u32;
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 /// The content of a block of 4 KiB with its *seal*: metadata that a drive keeps beside the data of each block
 /// to verify that it is still the block that was written (protection information: NVMe base specification,
@@ -200,7 +200,7 @@ impl Block for Bytes {
     /// The lower half of XXH3-64. Not a CRC: content that ends with its own CRC, as that of databases and file
     /// systems often does, would have the same one in all of its versions.
     fn checksum(&self) -> u32 {
-        low_u32(xxh3_64(self.as_slice()))
+        low_u32(XxHash3_64::oneshot(self.as_slice()))
     }
 
     fn encode(bytes: &[u8]) -> Bytes {

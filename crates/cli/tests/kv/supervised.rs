@@ -152,7 +152,7 @@ fn systemd_understands_the_unit() {
         return;
     }
     let place = Place::new();
-    let unit = include_str!("../../../../packaging/tailcut-kv.service");
+    let unit = include_str!("../../../../dist/units/tailcut-kv.service");
     assert!(unit.contains("\nExecStart=/usr/bin/tailcut serve kv "));
     // The unit file's program must exist.
     place.put(

@@ -198,6 +198,20 @@ fn it_is_an_array_of_bytes() {
 }
 
 #[test]
+fn requests_that_wait_for_others_are_counted() {
+    let (mut machine, mut whim) = harness(&mut Stream::new(1, "waiting"), true);
+    let (mut pool, mut reads) = (Pool::default(), Expected::new());
+    for name in 0..3 {
+        machine.submit(ask(name, Kind::Write, 100, &[7; 10], &mut pool));
+        assert_eq!(machine.waiting(), name as usize, "all but the first wait");
+    }
+    while machine.in_flight() > 0 {
+        settle(&mut machine, &mut whim, &mut pool, &mut Stream::new(2, "waiting"), &mut reads);
+    }
+    assert_eq!(machine.waiting(), 0);
+}
+
+#[test]
 fn what_is_forced_is_durable_when_it_is_answered() {
     for seed in 0..200 {
         let mut random = Stream::new(seed, "forced");

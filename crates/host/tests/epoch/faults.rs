@@ -196,6 +196,25 @@ fn what_most_copies_say_counts() {
     }
 }
 
+/// A block that can be compared with nothing is not checked only if a member is missing.
+#[test]
+fn a_scrub_counts_blocks_without_a_second_copy() {
+    let report = |is_lost: bool| {
+        let mut harness = harness(&config(pairs(3, 3)), 1);
+        harness.submit(Op::Write, 0, 6, true);
+        harness.rest();
+        harness.drives[0].corrupt(DATA);
+        harness.drives[1].is_gone = is_lost;
+        harness.scrub();
+        harness.rest();
+        *harness.array.epochs().expect("it has epochs").scrub_report()
+    };
+    let whole = report(false);
+    assert_eq!((whole.not_compared, whole.corrupt_blocks, whole.repaired), (0, 1, 1), "{whole:?}");
+    let degraded = report(true);
+    assert!(degraded.not_compared > 0, "{degraded:?}");
+}
+
 /// One copy is corrupt and another unreadable: the third serves the read, and both are repaired.
 #[test]
 fn with_three_copies_two_may_be_corrupt() {

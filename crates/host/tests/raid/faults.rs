@@ -3,7 +3,7 @@
 use crate::raid::harness::{Harness, config};
 use crate::raid::workload::seeds;
 use tailcut_base::ids::Id;
-use tailcut_base::{Op, Status};
+use tailcut_base::{Nanos, Op, Status};
 use tailcut_host::array::DriveId;
 use tailcut_host::array::raid::{Task, WriteHole};
 use tailcut_host::array::reads::{SealAge, seal_of};
@@ -33,6 +33,17 @@ fn a_drive_may_be_lost_at_any_moment() {
             }
         }
     }
+}
+
+#[test]
+fn drives_that_collect_at_any_time_are_counted_and_have_no_turns() {
+    let mut config = config(LayoutKind::Raid5, 4);
+    config.turns = Nanos::millis(5);
+    let mut harness = Harness::new(&config, 1);
+    harness.work(10, 4);
+    harness.rest();
+    assert_eq!(harness.array.without_turns(), 4, "they have no control interface");
+    harness.is_right();
 }
 
 /// Loses a drive, continues working, replaces the drive and works during the rebuild. Returns all violations.
