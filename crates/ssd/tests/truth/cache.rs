@@ -197,7 +197,7 @@ fn swarm(name: &'static str, cases: u32, controls: bool) -> Swarm {
 
 #[test]
 fn a_drive_with_a_cache_returns_what_was_written_last() {
-    swarm("cache", 2500, false).run(cached);
+    swarm("cache", 1000, false).run(cached);
     swarm("cache-steered", 700, true).run(cached);
 }
 

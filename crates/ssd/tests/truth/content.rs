@@ -232,17 +232,17 @@ impl Swarm {
 
 #[test]
 fn a_random_drive_returns_what_was_written_last() {
-    Swarm { name: "content", cases: 6000, length: 300, reads: false, controls: false }.run(|_, _| {});
+    Swarm { name: "content", cases: 2000, length: 300, reads: false, controls: false }.run(|_, _| {});
 }
 
 #[test]
 fn a_drive_that_is_steered_returns_what_was_written_last() {
-    Swarm { name: "steered", cases: 2000, length: 300, reads: false, controls: true }.run(|_, _| {});
+    Swarm { name: "steered", cases: 1000, length: 300, reads: false, controls: true }.run(|_, _| {});
 }
 
 #[test]
 fn a_drive_that_wears_out_returns_what_was_written_last() {
-    Swarm { name: "faults", cases: 2000, length: 500, reads: false, controls: false }.run(|drive, _| {
+    Swarm { name: "faults", cases: 1000, length: 500, reads: false, controls: false }.run(|drive, _| {
         drive.faults.program_fail = 0.05;
         drive.faults.erase_fail = 0.05;
     });

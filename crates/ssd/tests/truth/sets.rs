@@ -44,7 +44,7 @@ fn swarm(name: &'static str, cases: u32, controls: bool) -> Swarm {
 
 #[test]
 fn pages_stay_in_their_set_and_reads_return_what_was_written_last() {
-    let counts = swarm("sets", 1200, false).counts(divide);
+    let counts = swarm("sets", 500, false).counts(divide);
     // Collection, wear levelling and the queue size leveler have all been active.
     assert!(counts.iter().any(|each| each.programmed_gc > 0 && each.levelled > 0));
     assert!(counts.iter().any(|each| each.levelled_queues > 0));
@@ -52,7 +52,7 @@ fn pages_stay_in_their_set_and_reads_return_what_was_written_last() {
 
 #[test]
 fn pages_stay_in_their_set_when_blocks_go_bad() {
-    let counts = swarm("sets-faults", 800, false).counts(|drive, seed| {
+    let counts = swarm("sets-faults", 400, false).counts(|drive, seed| {
         divide(drive, seed);
         drive.faults.program_fail = 0.05;
         drive.faults.erase_fail = 0.05;
@@ -62,7 +62,7 @@ fn pages_stay_in_their_set_when_blocks_go_bad() {
 
 #[test]
 fn each_set_is_steered_on_its_own() {
-    swarm("sets-steered", 1200, true).run(divide);
+    swarm("sets-steered", 500, true).run(divide);
 }
 
 #[test]

@@ -200,7 +200,7 @@ fn a_program_that_moves_leaves_nothing_behind_that_waits_for_ever() {
     let policies = [CommitPolicy::Rios, CommitPolicy::Sprinkler];
     // Writes that the host waits for do not move. The others that move are pages rewritten while being
     // programmed; without a hit manager, nothing else arrives for a queued page.
-    let counts = Swarm { name: "levelling", cases: 2000, length: 150, reads: false, controls: false }.counts(
+    let counts = Swarm { name: "levelling", cases: 1000, length: 150, reads: false, controls: false }.counts(
         |drive, seed| {
             drive.schedule.commit = policies[(seed % 2) as usize];
             (drive.schedule.level_queues, drive.schedule.hit_manager) = (true, false);
