@@ -1,6 +1,7 @@
 //! From the process's arguments to its exit code.
 
 use crate::arguments::{Arguments, Command};
+use crate::bench::arguments::NOW_OF_TAILCUT_BENCH;
 use crate::failure::Failure;
 use crate::run::arguments::RunArguments;
 use crate::terminal::ColorMode;
@@ -9,6 +10,7 @@ use crate::{
     study, torture, trace,
 };
 use clap::FromArgMatches;
+use clap::error::{ContextKind, ContextValue};
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -17,9 +19,13 @@ use std::process::ExitCode;
 /// an interruption.
 pub fn main() -> ExitCode {
     let parsed = help::command().try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
-    let arguments = parsed.unwrap_or_else(|error| refuse(&error));
+    let arguments = parsed.unwrap_or_else(|error| refuse(&with_new_command(error)));
     let mut out = std::io::stdout().lock();
-    let done = dispatch(arguments, &mut out).and_then(|()| Ok(out.flush()?));
+    exit(dispatch(arguments, &mut out).and_then(|()| Ok(out.flush()?)))
+}
+
+/// The exit code of a command, after its failure, if any, was reported on standard error.
+pub fn exit(done: Result<(), Failure>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -28,6 +34,19 @@ pub fn main() -> ExitCode {
             ExitCode::from(failure.exit_code())
         }
     }
+}
+
+/// Names the new command where a former one of `tailcut bench` was written.
+fn with_new_command(mut error: clap::Error) -> clap::Error {
+    let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) else { return error };
+    let is_bench = matches!(error.get(ContextKind::Usage), Some(ContextValue::StyledStr(usage)) if usage.to_string().contains("tailcut bench"));
+    if is_bench && NOW_OF_TAILCUT_BENCH.contains(&name.as_str()) {
+        let hint = format!(
+            "in a clone of the repository it is 'cargo run --release -p tailcut-bench -- {name}' now"
+        );
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
+    }
+    error
 }
 
 /// Ends the process after invalid arguments, or after printing help. Replaces the standard library's

@@ -42,4 +42,6 @@ pub use fail_stop::FailStop;
 pub use file::FileDrive;
 pub use memory::MemoryDrive;
 pub use service_manager::ServiceManager;
-pub use system::{become_user, leave_session, silence_output, wait_readable};
+pub use system::{
+    become_user, leave_session, processor_time, silence_output, sleep_precisely, wait_readable,
+};

@@ -7,48 +7,15 @@ use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use tailcut_base::Nanos;
 
+/// Commands of earlier versions that are commands of `tailcut-bench` now.
+pub const NOW_OF_TAILCUT_BENCH: [&str; 4] = ["sim", "array", "emulate", "schedule"];
+
 /// `tailcut bench`.
 #[derive(Debug, Subcommand)]
 pub enum BenchCommand {
-    /// Simulation speed: requests per second, memory and where the time goes
-    Sim {
-        /// Write the results as JSON to a file, or with '-' to standard output
-        #[arg(long, value_name = "FILE")]
-        json: Option<PathBuf>,
-        /// Measure one case in this process and print the result as JSON
-        #[arg(long, value_name = "CASE/PART", hide = true)]
-        alone: Option<String>,
-    },
-    /// Cost of an array per request, over drives that cost nothing
-    Array {
-        /// Write the results as JSON to a file, or with '-' to standard output
-        #[arg(long, value_name = "FILE")]
-        json: Option<PathBuf>,
-        /// Measure one case in this process and print the result as JSON
-        #[arg(long, value_name = "LAYOUT/READS/BLOCKS", hide = true)]
-        alone: Option<String>,
-    },
     /// Completion strategies with real threads: latency, requests per second, processor time and context
     /// switches on this machine
     Path(PathBench),
-    /// Emulated drive in real time, inline and on its own core: completions per second and lateness
-    Emulate {
-        /// Write the results as JSON to a file, or with '-' to standard output
-        #[arg(long, value_name = "FILE")]
-        json: Option<PathBuf>,
-        /// Measure one case in this process and print the result as JSON
-        #[arg(long, value_name = "FORM/WRITES/DEPTH", hide = true)]
-        alone: Option<String>,
-    },
-    /// Cost of each commit scheduler per request, with 32 to 65536 requests and 64 to 4096 chips
-    Schedule {
-        /// Write the results as JSON to a file, or with '-' to standard output
-        #[arg(long, value_name = "FILE")]
-        json: Option<PathBuf>,
-        /// Measure one case in this process and print the result as JSON
-        #[arg(long, value_name = "POLICY/PAGES/CHIPS/DEPTH", hide = true)]
-        alone: Option<String>,
-    },
     /// Read throughput and latency of a block server
     Block(BlockBench),
     /// Throughput and latency of a memcached-compatible server

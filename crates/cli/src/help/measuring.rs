@@ -61,25 +61,11 @@ pub(super) const ALL: &[CommandHelp] = &[
     CommandHelp {
         path: "bench",
         examples: &[
-            ("Measure the simulator", "tailcut bench sim"),
+            ("Measure the block server on tailcut.sock", "tailcut bench block"),
             ("Measure the key-value server on port 11211", "tailcut bench kv --load"),
         ],
         exit_status: RUNS,
         see_also: &["serve block", "serve kv"],
-        ..CommandHelp::NONE
-    },
-    CommandHelp {
-        path: "bench sim",
-        examples: &[("Measure and keep the result", "tailcut bench sim --json sim.json")],
-        exit_status: RUNS,
-        see_also: &["bench schedule"],
-        ..CommandHelp::NONE
-    },
-    CommandHelp {
-        path: "bench array",
-        examples: &[("Measure and keep the result", "tailcut bench array --json array.json")],
-        exit_status: RUNS,
-        see_also: &["bench block"],
         ..CommandHelp::NONE
     },
     CommandHelp {
@@ -93,20 +79,6 @@ pub(super) const ALL: &[CommandHelp] = &[
         ],
         exit_status: RUNS,
         see_also: &["run"],
-        ..CommandHelp::NONE
-    },
-    CommandHelp {
-        path: "bench emulate",
-        examples: &[("Measure and keep the result", "tailcut bench emulate --json emulate.json")],
-        exit_status: RUNS,
-        see_also: &["serve block"],
-        ..CommandHelp::NONE
-    },
-    CommandHelp {
-        path: "bench schedule",
-        examples: &[("Measure and keep the result", "tailcut bench schedule --json schedule.json")],
-        exit_status: RUNS,
-        see_also: &["bench sim"],
         ..CommandHelp::NONE
     },
     CommandHelp {

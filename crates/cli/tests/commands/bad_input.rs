@@ -136,6 +136,19 @@ fn the_command_line_itself_is_checked() {
     assert!(report.contains("no server answers at /no/such.sock: start one"), "{report}");
 }
 
+#[test]
+fn commands_that_moved_to_another_program_name_it() {
+    for name in ["sim", "array", "emulate", "schedule"] {
+        let report = refused(&["bench", name]);
+        assert!(report.contains(&format!("unrecognized subcommand '{name}'")), "{report}");
+        assert!(report.contains(&format!("'cargo run --release -p tailcut-bench -- {name}'")), "{report}");
+    }
+    for arguments in [&["bench", "simulate"][..], &["sim"]] {
+        let report = refused(arguments);
+        assert!(!report.contains("tailcut-bench"), "{report}");
+    }
+}
+
 /// A resolved scenario contains every key, so a changed preset name alone would only rename the old drive.
 #[test]
 fn a_preset_that_decides_nothing_is_reported() {

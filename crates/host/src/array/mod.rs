@@ -32,7 +32,6 @@ pub mod drives;
 pub mod epoch;
 mod figures;
 pub mod fit;
-pub mod harness;
 mod ids;
 pub mod integrity;
 pub mod layout;

@@ -12,7 +12,6 @@
 mod account;
 mod arming;
 mod contents;
-pub mod harness;
 mod lateness;
 mod own_core;
 mod timing;

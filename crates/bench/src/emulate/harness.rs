@@ -1,9 +1,5 @@
 //! Benchmark of an emulated drive: throughput and lateness under load.
 
-use super::{CoreOptions, EmulatedSsd, Late, Lateness, Waiting};
-use crate::Clock;
-use crate::drive::{Answers, Drive};
-use crate::system;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
 use std::time::Duration;
@@ -11,6 +7,8 @@ use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::random::Stream;
 use tailcut_base::{Cause, Class, Nanos, Op, Status, Time};
 use tailcut_host::{BLOCK_BYTES, Block, Bytes, Mirror, Request, Response};
+use tailcut_rt::emulated::{CoreOptions, Late, Lateness, Waiting};
+use tailcut_rt::{Answers, Clock, Drive, EmulatedSsd, processor_time, sleep_precisely};
 use tailcut_ssd::{Preset, Ssd};
 
 tailcut_base::choice! {
@@ -101,7 +99,7 @@ impl Harness {
                 EmulatedSsd::on_own_core(ssd, clock, own(Waiting::Sleep { spin: Nanos::ZERO }))?
             }
         };
-        system::sleep_precisely()?;
+        sleep_precisely()?;
         let mut harness = Harness {
             drive,
             clock,
@@ -137,7 +135,7 @@ impl Harness {
 
     /// Runs the load for this long.
     pub fn run(&mut self, long: Duration) -> Measured {
-        let (begun, used) = (self.clock.now(), system::processor_time());
+        let (begun, used) = (self.clock.now(), processor_time());
         let end = begun + Nanos(long.as_nanos() as u64);
         self.drive.take_lateness();
         (self.requests, self.seen, self.modelled) = Default::default();
@@ -148,7 +146,7 @@ impl Harness {
             self.take();
         }
         let (requests, seconds) = (self.requests, self.clock.now().since(begun).0 as f64 / 1e9);
-        let processor = (system::processor_time() - used).as_secs_f64();
+        let processor = (processor_time() - used).as_secs_f64();
         while self.free.len() < self.load.depth as usize {
             self.take();
         }

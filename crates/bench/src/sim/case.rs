@@ -1,6 +1,6 @@
 //! The cases of the benchmark.
 
-use crate::run::Scenario;
+use tailcut_sim::Scenario;
 use tailcut_sim::world::Limits;
 use tailcut_ssd::flash::Geometry;
 use tailcut_ssd::precondition::PreparedState;

@@ -1,7 +1,7 @@
 //! Instructions per simulated request: counted under valgrind, so the same on a busy machine.
 //!
 //! `cargo install gungraun-runner --version 0.20.0`, then
-//! `cargo bench -p tailcut-sim --features instructions`. Each case is a whole run; the difference
+//! `cargo bench -p tailcut-bench --features instructions --bench instructions`. Each case is a whole run; the difference
 //! of the long and the short one, divided by the difference of their requests, is the cost of a
 //! request without the preparation of the drive. The cases of the scheduler serve [`SHORT`] memory
 //! requests each, those of arrays [`SHORT`] requests, and count the harness around it, too; those of
@@ -13,8 +13,8 @@ use gungraun::{library_benchmark, library_benchmark_group, main};
 use std::hint::black_box;
 use std::ops::ControlFlow;
 use tailcut_base::Nanos;
+use tailcut_bench::array::harness::{Harness as ArrayHarness, Load as ArrayLoad};
 use tailcut_host::array::LayoutKind;
-use tailcut_host::array::harness::{Harness as ArrayRig, Load as ArrayLoad};
 use tailcut_host::wire::memcached::{Receiver, Step};
 use tailcut_sim::Scenario;
 use tailcut_ssd::Preset;
@@ -81,9 +81,9 @@ fn scheduling(mut harness: Harness) -> Harness {
     harness
 }
 
-fn array(layout: LayoutKind, reads: bool) -> ArrayRig {
+fn array(layout: LayoutKind, reads: bool) -> ArrayHarness {
     let (groups, drives) = if layout == LayoutKind::Swan5 { (2, 6) } else { (1, 4) };
-    let mut harness = ArrayRig::new(ArrayLoad { layout, groups, drives, blocks: 1 << 14, reads });
+    let mut harness = ArrayHarness::new(ArrayLoad { layout, groups, drives, blocks: 1 << 14, reads });
     harness.settle();
     harness
 }
@@ -95,7 +95,7 @@ fn array(layout: LayoutKind, reads: bool) -> ArrayRig {
 #[bench::swan5_reads(array(LayoutKind::Swan5, true))]
 #[bench::epochs_writes(array(LayoutKind::Epochs, false))]
 #[bench::epochs_reads(array(LayoutKind::Epochs, true))]
-fn array_requests(mut harness: ArrayRig) -> ArrayRig {
+fn array_requests(mut harness: ArrayHarness) -> ArrayHarness {
     black_box(&mut harness).serve(SHORT);
     harness
 }

@@ -1,17 +1,19 @@
-//! `tailcut bench array`: what a request costs an array, by layout and size of its drives.
+//! `tailcut-bench array`: what a request costs an array, by layout and size of its drives.
 
-use super::spawn;
-use super::study::Study;
-use crate::failure::Failure;
-use crate::output::write_json;
-use crate::terminal::{ColorMode, Waiting};
+pub mod harness;
+
+use crate::process::spawn;
+use crate::study::Study;
+use harness::{Harness, Load};
 use std::fmt;
 use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
+use tailcut::failure::Failure;
+use tailcut::output::{is_stdout, write_json};
+use tailcut::terminal::{ColorMode, Waiting};
 use tailcut_base::config::Choice;
 use tailcut_host::array::LayoutKind;
-use tailcut_host::array::harness::{Harness, Load};
 
 const LAYOUTS: [LayoutKind; 4] =
     [LayoutKind::Raid5, LayoutKind::LogRaid5, LayoutKind::Swan5, LayoutKind::Epochs];
@@ -50,7 +52,7 @@ pub fn array(json: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> {
             study.derived(case.to_string(), "growth", "x", growth, "over drives of 64 MiB; 1 but for caches");
         }
     }
-    if !json.is_some_and(crate::output::is_stdout) {
+    if !json.is_some_and(is_stdout) {
         write!(out, "{}\n{READING}", study.show(ColorMode::of_stdout()))?;
         out.flush()?;
     }

@@ -2,7 +2,7 @@
 
 use super::case::{Case, Part};
 use super::measure::Measured;
-use crate::terminal::{Align, ColorMode, Table};
+use tailcut::terminal::{Align, ColorMode, Table};
 
 /// The parts of the time of a request, in ns of wall clock.
 #[derive(Debug)]

@@ -1,10 +1,8 @@
 //! Measurements as rows of a study.
 
-use super::case::Case;
-use super::measure::Measured;
-use crate::format::figure as show;
-use crate::terminal::{self, Align, ColorMode};
 use serde_json::Value;
+use tailcut::format::figure as show;
+use tailcut::terminal::{self, Align, ColorMode};
 use tailcut_study::{Row, Table};
 
 /// The bench as a study: cases that have targets and no paper.
@@ -15,33 +13,6 @@ impl Study {
     /// An empty one.
     pub fn new(study: &'static str) -> Study {
         Study(Table::new(study, 1, false, Vec::new()))
-    }
-
-    /// Adds the figures of a case.
-    pub fn add(&mut self, case: Case, runs: &[Measured]) {
-        let seconds = |run: &Measured| Some(run.seconds);
-        let peak = |run: &Measured| run.peak_bytes.map(|bytes| bytes as f64);
-        if case.is_load() {
-            let requests = |run: &Measured| Some(run.requests as f64 / run.seconds);
-            let commands = |run: &Measured| Some(run.flash_commands as f64 / run.seconds);
-            self.row(case, "requests per second", "1/s", runs, &requests);
-            self.row(case, "flash commands per second", "1/s", runs, &commands);
-        } else {
-            self.row(case, "seconds", "s", runs, &seconds);
-        }
-        self.row(case, "peak memory", "B", runs, &peak);
-    }
-
-    fn row(
-        &mut self,
-        case: Case,
-        quantity: &'static str,
-        unit: &'static str,
-        runs: &[Measured],
-        figure: &dyn Fn(&Measured) -> Option<f64>,
-    ) {
-        let figures = runs.iter().filter_map(figure).collect();
-        self.add_row(case.to_string(), quantity, unit, figures, case.target(quantity));
     }
 
     /// Adds the median of some figures and returns it.

@@ -1,17 +1,16 @@
-//! `tailcut bench schedule`: what scheduling a memory request costs, by chips and depth of queue.
+//! `tailcut-bench schedule`: what scheduling a memory request costs, by chips and depth of queue.
 
-use super::measure::peak_bytes;
-use super::spawn;
-use super::study::Study;
-use crate::failure::Failure;
-use crate::format::figure;
-use crate::output::write_json;
-use crate::terminal::{Align, ColorMode, Table, Waiting};
+use crate::process::{peak_bytes, spawn};
+use crate::study::Study;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
+use tailcut::failure::Failure;
+use tailcut::format::figure;
+use tailcut::output::{is_stdout, write_json};
+use tailcut::terminal::{Align, ColorMode, Table, Waiting};
 use tailcut_base::config::Choice;
 use tailcut_ssd::commit::harness::{Harness, Load};
 use tailcut_ssd::config::CommitPolicy;
@@ -67,7 +66,7 @@ pub fn schedule(json: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure>
         let smallest = all.iter().find(|m| m.case == case.smallest()).and_then(|m| m.scheduling);
         all.push(add(&mut study, case, &runs, smallest));
     }
-    if !json.is_some_and(crate::output::is_stdout) {
+    if !json.is_some_and(is_stdout) {
         write!(out, "{}\n\n{READING}", show(&all, ColorMode::of_stdout()))?;
         out.flush()?;
     }

@@ -2,13 +2,14 @@
 
 use super::case::{Case, Part};
 use super::instant::Instant as InstantDevice;
-use crate::failure::Failure;
-use crate::run::Scenario;
+use crate::process::peak_bytes;
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 use std::ops::ControlFlow;
 use std::time::Instant;
+use tailcut::failure::Failure;
 use tailcut_base::{Device, Nanos, Time};
+use tailcut_sim::Scenario;
 use tailcut_sim::world::{Checker, World};
 use tailcut_ssd::{Preset, Ssd};
 use tailcut_study::drives::{Load, RandomWrites, RequestRate, TestRun};
@@ -124,12 +125,4 @@ impl Measured {
     pub fn ns_per_request(&self) -> f64 {
         self.seconds * 1e9 / self.requests.max(1) as f64
     }
-}
-
-/// The peak memory of this process in bytes; `None` where the system does not report it (only Linux does).
-pub fn peak_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib << 10)
 }

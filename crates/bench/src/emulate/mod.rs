@@ -1,19 +1,21 @@
-//! `tailcut bench emulate`: how many requests an emulated drive answers in real time, and how late.
+//! `tailcut-bench emulate`: how many requests an emulated drive answers in real time, and how late.
 
-use super::spawn;
-use super::study::Study;
-use crate::failure::Failure;
-use crate::format::figure;
-use crate::output::write_json;
-use crate::terminal::{Align, ColorMode, Table, Waiting};
+pub mod harness;
+
+use crate::process::spawn;
+use crate::study::Study;
+use harness::{Form, Harness, Load};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
+use tailcut::failure::Failure;
+use tailcut::format::figure;
+use tailcut::output::{is_stdout, write_json};
+use tailcut::terminal::{Align, ColorMode, Table, Waiting};
 use tailcut_base::config::Choice;
 use tailcut_rt::emulated::Lateness;
-use tailcut_rt::emulated::harness::{Form, Harness, Load};
 
 /// A single request at a time, a queue that keeps the drive about half busy, and one that fills it; reads,
 /// and reads with writes.
@@ -74,7 +76,7 @@ pub fn emulate(json: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> 
     for (case, runs) in cases().zip(&runs) {
         table.row(&add(&mut study, case, runs));
     }
-    if !json.is_some_and(crate::output::is_stdout) {
+    if !json.is_some_and(is_stdout) {
         write!(out, "{table}\n\n{READING}")?;
         out.flush()?;
     }

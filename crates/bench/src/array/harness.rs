@@ -1,15 +1,12 @@
 //! An array over drives without computational cost, to measure the cost of the array itself.
 
-use super::Array;
-use super::DriveId;
-use super::config::{ArrayConfig, LayoutKind};
-use crate::Fingerprint;
-use crate::disk::{Disk, Mirror, Request, Response};
 use std::collections::VecDeque;
 use tailcut_base::cast::low_u32;
 use tailcut_base::control::ControlReply;
 use tailcut_base::random::Stream;
 use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
+use tailcut_host::array::{Array, ArrayConfig, DriveId, LayoutKind};
+use tailcut_host::{Disk, Fingerprint, Mirror, Request, Response};
 
 /// Workload and array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,7 @@
+//! The binary; everything is in the library beside it.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    tailcut_bench::command::main()
+}
