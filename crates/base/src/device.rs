@@ -8,6 +8,15 @@ use crate::time::{Nanos, Time};
 /// Unit of addresses on the interface, in bytes.
 pub const SECTOR_BYTES: u64 = 512;
 
+/// Unit in which a host divides its disks, in bytes.
+pub const BLOCK_BYTES: u64 = BLOCK_LEN as u64;
+
+/// [`BLOCK_BYTES`] as the length of a slice.
+pub const BLOCK_LEN: usize = 4096;
+
+/// Sectors per block.
+pub const BLOCK_SECTORS: u64 = BLOCK_BYTES / SECTOR_BYTES;
+
 /// The host's identifier of a command in flight; unique among the commands in flight on a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommandId(pub u32);

@@ -6,7 +6,7 @@ use crate::study::Entry;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, Command};
 use tailcut_base::config::Choice;
-use tailcut_host::pts::Test;
+use tailcut_pts::Test;
 use tailcut_ssd::Preset;
 use tailcut_torture::seeds;
 use tailcut_workload::trace::Format;

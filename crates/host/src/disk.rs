@@ -5,16 +5,8 @@
 
 use tailcut_base::cast::to_u32;
 use tailcut_base::device::Identify;
+pub use tailcut_base::device::{BLOCK_BYTES, BLOCK_LEN, BLOCK_SECTORS};
 use tailcut_base::{Class, Command, CommandId, Nanos, Op, Spans, Status};
-
-/// Bytes per block.
-pub const BLOCK_BYTES: u64 = BLOCK_LEN as u64;
-
-/// [`BLOCK_BYTES`] as the length of a slice.
-pub const BLOCK_LEN: usize = 4096;
-
-/// Sectors per block.
-pub const BLOCK_SECTORS: u64 = BLOCK_BYTES / tailcut_base::SECTOR_BYTES;
 
 /// Properties of a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]

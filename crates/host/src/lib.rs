@@ -12,11 +12,9 @@ mod check;
 mod crc;
 pub mod disk;
 pub mod kv;
-pub mod load;
 pub mod mutation;
 pub mod path;
 pub mod pool;
-pub mod pts;
 pub mod unaligned;
 pub mod wire;
 

@@ -1,7 +1,7 @@
 //! Rules that only tests of this workspace can break, to see that the checks notice.
 
 tailcut_base::invariants! {
-    /// A rule that keeps data safe, or a judgement right.
+    /// A rule that keeps data safe.
     pub enum Invariant {
         /// A victim is trimmed only when all that replaces it is durable.
         BarrierBeforeTrim,
@@ -75,10 +75,6 @@ tailcut_base::invariants! {
         TagsAreReleased,
         /// A thread looks whether its request has ended before it sleeps.
         LooksBeforeItSleeps,
-        /// Rounds of a drive test are steady when all that is tracked is, not only some of it.
-        AllTracksAreSteady,
-        /// Steady state is judged by the last rounds, not the first.
-        TheWindowMoves,
         /// A drive of an array that finds no room for a write has not failed.
         FullIsNoFailure,
     }

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use std::collections::BTreeMap;
 use std::path::Path;
 use tailcut_base::quantity::{parse_rate, parse_time};
-use tailcut_host::pts::Test;
+use tailcut_pts::Test;
 use tailcut_study::Row;
 
 /// Figures by test, case and quantity.

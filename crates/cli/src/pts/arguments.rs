@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use tailcut_base::Nanos;
 use tailcut_base::quantity::parse_bytes;
 use tailcut_host::BLOCK_BYTES;
-use tailcut_host::pts::{Form, Settings, Test};
+use tailcut_pts::{Form, Settings, Test};
 
 /// `tailcut pts`.
 #[derive(Debug, Args)]

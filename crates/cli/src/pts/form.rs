@@ -4,7 +4,7 @@
 use super::{Report, Tested};
 use serde_json::{Value, json};
 use tailcut_base::steady::Window;
-use tailcut_host::pts::{Cell, Convergence, Ending, Procedure, Record, Track, Work};
+use tailcut_pts::{Cell, Convergence, Ending, Procedure, Record, Track, Work};
 use tailcut_rt::pts::End;
 
 /// The whole report.

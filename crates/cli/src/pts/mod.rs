@@ -24,7 +24,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 use subject::Subject;
 use tailcut_base::Nanos;
-use tailcut_host::pts::{Cell, Procedure, Settings, Test};
+use tailcut_pts::{Cell, Procedure, Settings, Test};
 use tailcut_rt::pts::End;
 use tailcut_study::Row;
 

@@ -2,7 +2,7 @@
 
 use tailcut_base::Nanos;
 use tailcut_base::quantity::{exact_time, show_bytes};
-use tailcut_host::pts::{Cell, Limits, Rounds, Stage, Work};
+use tailcut_pts::{Cell, Limits, Rounds, Stage, Work};
 
 /// A stage with what is done in it, in one line.
 pub fn line(stage: &Stage) -> String {
@@ -86,7 +86,7 @@ fn time(time: Nanos) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tailcut_host::pts::{Form, Procedure, Settings, Test};
+    use tailcut_pts::{Form, Procedure, Settings, Test};
 
     fn lines(test: Test) -> Vec<String> {
         let settings = Settings::conforming(Form::Enterprise, 1 << 30);

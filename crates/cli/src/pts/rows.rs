@@ -2,7 +2,7 @@
 
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::steady::Window;
-use tailcut_host::pts::{Averages, Cell, Convergence, Metric, Procedure, Record, Test, Work};
+use tailcut_pts::{Averages, Cell, Convergence, Metric, Procedure, Record, Test, Work};
 use tailcut_study::Row;
 
 /// All results of a test, as far as it came. A row is known by its test, case and quantity.
@@ -192,7 +192,7 @@ fn recovery(test: &Procedure) -> Option<Row> {
 mod tests {
     use super::*;
     use tailcut_base::Nanos;
-    use tailcut_host::pts::{Figures, Form, Outcome, Settings, Step};
+    use tailcut_pts::{Figures, Form, Outcome, Settings, Step};
 
     /// The recovery of a third group with these bytes in its samples; the first group had 100 bytes in each.
     fn recovered(third: [u64; 8]) -> Row {

@@ -13,7 +13,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use tailcut_base::config::Choice;
 use tailcut_host::BLOCK_BYTES;
-use tailcut_host::pts::Procedure;
+use tailcut_pts::Procedure;
 use tailcut_rt::file::FileOptions;
 use tailcut_rt::path::placement::cores;
 use tailcut_rt::probe::{RealTime, VirtualTime};

@@ -4,7 +4,7 @@ use crate::interrupt::Interrupt;
 use crate::terminal::Waiting;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
-use tailcut_host::pts::Procedure;
+use tailcut_pts::Procedure;
 use tailcut_rt::probe::Watch;
 
 /// Shows how far tests are, and knows of Ctrl-C.
@@ -69,7 +69,7 @@ impl Watch for Watcher {
 mod tests {
     use super::*;
     use tailcut_base::Nanos;
-    use tailcut_host::pts::{Figures, Form, Outcome, Settings, Test};
+    use tailcut_pts::{Figures, Form, Outcome, Settings, Test};
 
     #[test]
     fn the_rest_is_told_in_the_time_that_goes_by() {

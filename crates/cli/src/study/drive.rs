@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::pts::arguments::PtsArguments;
 use crate::pts::{self, Platform, Report, Watcher};
 use tailcut_base::quantity::show_bytes;
-use tailcut_host::pts::{Procedure, Test};
+use tailcut_pts::{Procedure, Test};
 use tailcut_study::{Options, Table};
 
 /// A drive test as a study: on the drive of the built-in scenario, in virtual time.

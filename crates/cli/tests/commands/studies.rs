@@ -8,7 +8,7 @@ use tailcut::pts::Watcher;
 use tailcut::study::runner::Runner;
 use tailcut::study::{Entry, page};
 use tailcut::terminal::ColorMode;
-use tailcut_host::pts::Procedure;
+use tailcut_pts::Procedure;
 use tailcut_sim::Scenario;
 use tailcut_sim::measured::{self, Measured, Run, find};
 use tailcut_sim::world::Limits;

@@ -9,9 +9,9 @@ use std::ops::Range;
 use tailcut_base::ids::Slab;
 use tailcut_base::random::Stream;
 use tailcut_base::{Class, Nanos, Op, SECTOR_BYTES, Status, Time, id};
-use tailcut_host::load::zoned;
-pub use tailcut_host::load::{Load, Order, Sizes};
 use tailcut_host::{BLOCK_BYTES, BLOCK_SECTORS, Bytes, Mirror, Request, Response};
+use tailcut_pts::load::zoned;
+pub use tailcut_pts::load::{Load, Order, Sizes};
 
 /// Bounds of a run, which ends at the first one reached. The counters of the first load are compared with
 /// them.

@@ -5,7 +5,7 @@ use super::profile::Profile;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::{Nanos, Time};
 use tailcut_host::BLOCK_BYTES;
-use tailcut_host::load::{Load, Order};
+use tailcut_pts::load::{Load, Order};
 
 /// Result of a load.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use crate::probe::bench::{Bench, Bound, Failed, Load};
 use crate::probe::{Pace, Watch};
 use tailcut_base::Nanos;
 use tailcut_host::BLOCK_BYTES;
-use tailcut_host::pts::{Figures, Form, Outcome, Procedure, Step, Stretch};
+use tailcut_pts::{Figures, Form, Outcome, Procedure, Step, Stretch};
 
 /// How a drive is purged, that is, put into the state before any write.
 pub enum Purge<D> {

@@ -9,8 +9,8 @@ use std::rc::Rc;
 use tailcut_base::control::Control;
 use tailcut_base::device::Identify;
 use tailcut_base::{Op, Time};
-use tailcut_host::pts::{Ending, Metric, Settings, Test};
 use tailcut_host::{Bytes, Request};
+use tailcut_pts::{Ending, Metric, Settings, Test};
 use tailcut_ssd::{Preset, Ssd, SsdConfig};
 
 /// Four chips, 64 MiB.
@@ -174,7 +174,7 @@ fn writes_of_parts_of_a_block_read_it_first() {
     let asked = Rc::new(RefCell::new(Vec::new()));
     let drive = RecordingDrive { drive: erased(), asked: Rc::clone(&asked), is_volatile: false };
     let mut bench = Bench::new(drive, VirtualTime::default(), 1, &Unwatched);
-    let half = tailcut_host::pts::Cell::random(0, 512, (1, 1)).load();
+    let half = tailcut_pts::Cell::random(0, 512, (1, 1)).load();
     let bound = Bound { time: Nanos::secs(1), ios: 10, bytes: u64::MAX, settles: 0, warms: false };
     let tally = bench.run(&[half], bound).expect("nothing fails").remove(0);
     assert_eq!((tally.latency.count(), tally.bytes), (10, 5120));

@@ -7,7 +7,7 @@ use super::{Report, Tested};
 use crate::terminal::wrapped;
 use crate::terminal::{Align, ColorMode, Table, TextRole, window};
 use tailcut_base::quantity::{exact_time, show_bytes, show_count, show_rate, show_time};
-use tailcut_host::pts::Work;
+use tailcut_pts::Work;
 use tailcut_study::Row;
 
 /// The whole report.

@@ -4,7 +4,7 @@ use super::super::rows::{PERCENTILES, matrix_stages, quantities};
 use crate::terminal::{Align, Bars, ColorMode, Table};
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::quantity::{show_bytes, show_count, show_rate, show_time};
-use tailcut_host::pts::{Averages, Cell, Convergence, Procedure, Record, Test, Work};
+use tailcut_pts::{Averages, Cell, Convergence, Procedure, Record, Test, Work};
 
 /// The parts of the results, each with its title.
 pub fn results(test: &Procedure, tone: ColorMode) -> Vec<(String, String)> {

@@ -1,7 +1,7 @@
 //! How rounds became steady, as tables: the data of the plots.
 
 use crate::terminal::{Align, ColorMode, Table};
-use tailcut_host::pts::{Convergence, Ending, Track};
+use tailcut_pts::{Convergence, Ending, Track};
 
 /// Rounds that are shown at the most; of more of them the last ones.
 const SHOWN: usize = 30;

@@ -1,7 +1,7 @@
 //! Results of a test so far.
 
-use super::cell::Cell;
-use super::figures::{Figures, Metric};
+use crate::cell::Cell;
+use crate::figures::{Figures, Metric};
 use crate::mutation::{Invariant, holds};
 use std::ops::Range;
 use tailcut_base::cast::to_u32;

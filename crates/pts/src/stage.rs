@@ -1,7 +1,7 @@
 //! The stages of tests.
 
-use super::cell::Cell;
-use super::figures::Metric;
+use crate::cell::Cell;
+use crate::figures::Metric;
 use tailcut_base::Nanos;
 
 /// A stage of a test.

@@ -1,13 +1,13 @@
 //! A test, from its first step to its last.
 
-use super::cell::Cell;
-use super::figures::Figures;
-use super::plan;
-use super::points::Point;
-use super::record::{Averages, Convergence, Ending, Record, Track};
-use super::settings::Settings;
-use super::stage::{Rounds, Stage, Work};
-use super::test::Test;
+use crate::cell::Cell;
+use crate::figures::Figures;
+use crate::plan;
+use crate::points::Point;
+use crate::record::{Averages, Convergence, Ending, Record, Track};
+use crate::settings::Settings;
+use crate::stage::{Rounds, Stage, Work};
+use crate::test::Test;
 use tailcut_base::Nanos;
 use tailcut_base::cast::to_u64;
 use tailcut_base::histogram::LatencyHistogram;

@@ -3,6 +3,7 @@
 use crate::load::{Load, Order, Sizes};
 use std::fmt;
 use tailcut_base::cast::to_u32;
+use tailcut_base::device::BLOCK_SECTORS;
 use tailcut_base::{Nanos, SECTOR_BYTES};
 
 /// One combination of a test matrix: a load as the specification names it.
@@ -59,7 +60,7 @@ impl Cell {
 
     /// True if I/Os may not be aligned to blocks of 4 KiB, so that writes need read-modify-write.
     pub fn is_widened(&self) -> bool {
-        let widens = |sectors: u32| !u64::from(sectors).is_multiple_of(crate::BLOCK_SECTORS);
+        let widens = |sectors: u32| !u64::from(sectors).is_multiple_of(BLOCK_SECTORS);
         match self.sizes {
             Sizes::One(sectors) => widens(sectors),
             Sizes::Mixed(sizes) => sizes.iter().any(|&(_, sectors)| widens(sectors)),

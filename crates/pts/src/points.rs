@@ -1,8 +1,8 @@
 //! Selection of the loads of a matrix that are examined in detail: those with the most and the fewest I/Os
 //! per second, and one between.
 
-use super::cell::Cell;
-use super::figures::{Figures, Metric};
+use crate::cell::Cell;
+use crate::figures::{Figures, Metric};
 use tailcut_base::Nanos;
 
 /// A load that is examined in detail.

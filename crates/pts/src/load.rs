@@ -1,6 +1,7 @@
 //! A load on a drive: mix, placement, and concurrency of I/Os.
 
 use tailcut_base::cast::to_u32;
+use tailcut_base::device::BLOCK_SECTORS;
 use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Op, SECTOR_BYTES};
 
@@ -48,7 +49,7 @@ impl Load {
         Load {
             reads,
             depth,
-            sizes: Sizes::One(to_u32(crate::BLOCK_SECTORS)),
+            sizes: Sizes::One(to_u32(BLOCK_SECTORS)),
             order: Order::Random,
             gap: Nanos::ZERO,
         }
@@ -56,7 +57,7 @@ impl Load {
 
     /// This load with I/Os of `blocks` blocks of 4 KiB each.
     pub fn of_blocks(self, blocks: u32) -> Load {
-        Load { sizes: Sizes::One(blocks * to_u32(crate::BLOCK_SECTORS)), ..self }
+        Load { sizes: Sizes::One(blocks * to_u32(BLOCK_SECTORS)), ..self }
     }
 
     /// True if the load includes writes.

@@ -1,12 +1,12 @@
 //! The tests as lists of stages. Sections are those of PTS 2.0; `docs/decisions/drive-tests.md` lists the
 //! parts for which its text was not available.
 
-use super::cell::Cell;
-use super::figures::Metric;
-use super::settings::Settings;
-use super::stage::{Limits, Rounds, Stage, Work};
-use super::test::Test;
+use crate::cell::Cell;
+use crate::figures::Metric;
 use crate::load::{Order, Sizes};
+use crate::settings::Settings;
+use crate::stage::{Limits, Rounds, Stage, Work};
+use crate::test::Test;
 use tailcut_base::Nanos;
 
 const KIB: u64 = 1024;

@@ -8,11 +8,15 @@
 //! and a real one. It keeps all outcomes as [`Record`]s, from which reports can be made at any time, even for
 //! a test that was stopped.
 //!
-//! Tests are lists of stages ([`plan`]). The sources of all numbers, and assumptions, are in
+//! Tests are lists of stages ([`plan`]) with loads on a drive ([`load`], also those of `tailcut probe`). The sources of all numbers, and assumptions, are in
 //! `docs/decisions/drive-tests.md`.
+
+#![cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_sign_loss))]
 
 mod cell;
 mod figures;
+pub mod load;
+pub mod mutation;
 pub mod plan;
 mod points;
 mod procedure;
@@ -20,8 +24,6 @@ mod record;
 mod settings;
 mod stage;
 mod test;
-#[cfg(test)]
-mod tests;
 
 pub use cell::Cell;
 pub use figures::{Figures, Metric};

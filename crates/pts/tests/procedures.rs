@@ -1,8 +1,8 @@
 //! Tests of the procedures on scripted devices.
 
-use super::*;
-use crate::mutation::{Invariant, broken};
 use tailcut_base::Nanos;
+use tailcut_pts::mutation::{Invariant, broken};
+use tailcut_pts::*;
 
 const MINUTE: Nanos = Nanos::secs(60);
 
