@@ -18,6 +18,7 @@ pub mod holder;
 mod mapping;
 mod memory;
 pub mod mutation;
+pub mod nvme;
 pub mod presets;
 pub mod probe;
 pub mod request;

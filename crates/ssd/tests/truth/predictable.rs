@@ -5,12 +5,13 @@ use crate::drives;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::plm::{Config, Events, Log, State, Window};
 use tailcut_base::{Nanos, Op};
+use tailcut_ssd::nvme::{decode_log, encode_log};
 use tailcut_ssd::request::Kind;
 
 fn log(host: &mut Host) -> Log {
     match host.ask(Control::PredictableLatencyLog) {
         ControlReply::Log(log) => {
-            assert_eq!(Log::decode(&log.encode()), Ok(log), "what a drive says can be sent");
+            assert_eq!(decode_log(&encode_log(&log)), Ok(log), "what a drive says can be sent");
             log
         }
         reply => panic!("{reply:?}"),
