@@ -7,6 +7,7 @@ use crate::scenario::InputError;
 use crate::storage::HostFigures;
 use crate::storage::KvFigures;
 use crate::storage::Storage;
+use crate::with_world;
 use crate::world::{Round, World};
 use std::ops::ControlFlow;
 use tailcut_base::config::Choice;
@@ -102,20 +103,8 @@ pub fn measure(run: &Run, is_over: &dyn Fn() -> bool) -> Result<Measured, NotMea
     let label = || run.label.clone();
     let scenario = &run.scenario;
     let input = |error| NotMeasured::Input { label: label(), error };
-    if scenario.kv.enabled {
-        let world = scenario.kv_world(|| (), (), false).map_err(input)?;
-        return measure_world(run, world, is_over);
-    }
-    if scenario.host.is_on() {
-        let world = scenario.host_world(|| (), (), false).map_err(input)?;
-        return measure_world(run, world, is_over);
-    }
-    if scenario.array.drives > 0 {
-        let world = scenario.array_world(|| (), (), false).map_err(input)?;
-        return measure_world(run, world, is_over);
-    }
-    let world = scenario.world((), (), false).map_err(input)?;
-    measure_world(run, world, is_over)
+    let world = scenario.any_world(|| (), (), false).map_err(input)?;
+    with_world!(world, world => measure_world(run, world, is_over))
 }
 
 fn measure_world<S: Storage>(

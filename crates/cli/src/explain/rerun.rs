@@ -9,10 +9,8 @@ use crate::run::{self, Scenario};
 use std::time::Duration;
 use tailcut_base::quantity::show_time;
 use tailcut_sim::Storage;
-use tailcut_sim::array::SimulatedArray;
-use tailcut_sim::kv::{Backing, SimulatedServer};
-use tailcut_sim::path::SimulatedHost;
-use tailcut_sim::scenario::InputError;
+use tailcut_sim::scenario::WorldKind;
+use tailcut_sim::with_world;
 use tailcut_sim::world::{RequestObserver, World};
 use tailcut_ssd::{Probe, Ssd};
 
@@ -52,104 +50,42 @@ impl Rerun {
     /// Looks for one request; `None` when the run had no such number.
     pub fn find(&self, number: u64) -> Result<Option<Seen>, Failure> {
         let poll_result = RequestFinder { number, seen: None };
-        if self.scenario.kv.enabled {
-            return Ok(self.repeat_server(|| (), poll_result)?.request_observer.seen);
-        }
-        if self.scenario.host.is_on() {
-            return Ok(self.repeat_host(|| (), poll_result)?.request_observer.seen);
-        }
-        if self.scenario.array.drives > 0 {
-            return Ok(self.repeat_array(|| (), poll_result)?.request_observer.seen);
-        }
-        Ok(self.repeat((), poll_result)?.request_observer.seen)
+        Ok(self.repeat(|| (), poll_result)?.1.seen)
     }
 
     /// What chips and requests did in a window.
     pub fn record(&self, window: Window) -> Result<(Chips, Requests), Failure> {
-        if self.scenario.kv.enabled {
-            let world = self.repeat_server(|| Chips::new(window), Requests::new(window))?;
-            let drives = world.device.into_storage().into_drives();
-            return Ok(self.chips_and_requests(window, drives, world.request_observer));
+        let (drives, requests) = self.repeat(|| Chips::new(window), Requests::new(window))?;
+        let mut chips: Vec<Chips> = drives.into_iter().map(|drive| drive.probe).collect();
+        if self.scenario.world_kind() == WorldKind::Drive
+            && let Some(chips) = chips.pop()
+        {
+            return Ok((chips, requests));
         }
-        if self.scenario.host.is_on() {
-            let world = self.repeat_host(|| Chips::new(window), Requests::new(window))?;
-            return Ok(self.chips_and_requests(window, world.device.into_drives(), world.request_observer));
-        }
-        if self.scenario.array.drives > 0 {
-            return self.record_array(window);
-        }
-        let world = self.repeat(Chips::new(window), Requests::new(window))?;
-        Ok((world.device.probe, world.request_observer))
-    }
-
-    fn record_array(&self, window: Window) -> Result<(Chips, Requests), Failure> {
-        let world = self.repeat_array(|| Chips::new(window), Requests::new(window))?;
-        Ok(self.chips_and_requests(window, world.device.into_drives(), world.request_observer))
-    }
-
-    fn chips_and_requests(
-        &self,
-        window: Window,
-        drives: Vec<Ssd<Chips>>,
-        requests: Requests,
-    ) -> (Chips, Requests) {
-        let chips = drives.into_iter().map(|drive| drive.probe).collect();
         let geometry = &self.scenario.device.geometry;
-        (Chips::of_drives(window, chips, geometry.luns(), geometry.channels), requests)
+        Ok((Chips::of_drives(window, chips, geometry.luns(), geometry.channels), requests))
     }
 
-    /// Repeats the run of a key-value server.
-    fn repeat_server<P: Probe, W: RequestObserver>(
-        &self,
-        probe: impl Fn() -> P,
-        request_observer: W,
-    ) -> Result<World<SimulatedServer<Backing<P>>, W>, Failure> {
-        let skip = self.kept.saved.skip_bad_lines;
-        self.run(run::prepare_server(&self.scenario, probe, request_observer, skip, self.quiet))
-    }
-
-    /// Repeats the run of drives behind a host.
-    fn repeat_host<P: Probe, W: RequestObserver>(
-        &self,
-        probe: impl Fn() -> P,
-        request_observer: W,
-    ) -> Result<World<SimulatedHost<P>, W>, Failure> {
-        let skip = self.kept.saved.skip_bad_lines;
-        self.run(run::prepare_host(&self.scenario, probe, request_observer, skip, self.quiet))
-    }
-
-    /// Repeats the run of a drive.
+    /// Repeats the run: its drives, and what was observed of requests.
     fn repeat<P: Probe, W: RequestObserver>(
         &self,
-        probe: P,
-        request_observer: W,
-    ) -> Result<World<Ssd<P>, W>, Failure> {
-        let skip = self.kept.saved.skip_bad_lines;
-        self.run(run::prepare(&self.scenario, probe, request_observer, skip, self.quiet))
-    }
-
-    /// Repeats the run of an array.
-    fn repeat_array<P: Probe, W: RequestObserver>(
-        &self,
         probe: impl Fn() -> P,
         request_observer: W,
-    ) -> Result<World<SimulatedArray<P>, W>, Failure> {
+    ) -> Result<(Vec<Ssd<P>>, W), Failure> {
         let skip = self.kept.saved.skip_bad_lines;
-        self.run(run::prepare_array(&self.scenario, probe, request_observer, skip, self.quiet))
+        let mut world = run::prepare(&self.scenario, probe, request_observer, skip, self.quiet)
+            .map_err(|error| Failure::Input(error.to_string()))?;
+        with_world!(&mut world, world => self.run(world))?;
+        Ok(world.into_parts())
     }
 
     /// Runs to the end and compares the digests.
-    fn run<S: Storage, W: RequestObserver>(
-        &self,
-        world: Result<World<S, W>, InputError>,
-    ) -> Result<World<S, W>, Failure> {
-        let mut world = world.map_err(|error| Failure::Input(error.to_string()))?;
-        let ends = run::drive(&mut world, &self.scenario, self.quiet, &self.interrupt)?;
+    fn run<S: Storage, W: RequestObserver>(&self, world: &mut World<S, W>) -> Result<(), Failure> {
+        let ends = run::drive(world, &self.scenario, self.quiet, &self.interrupt)?;
         if ends.cut_short && self.interrupt.asked() {
             return Err(Failure::Interrupted);
         }
-        self.compare(world.stats.digest)?;
-        Ok(world)
+        self.compare(world.stats.digest)
     }
 
     fn compare(&self, digest: u64) -> Result<(), Failure> {

@@ -8,10 +8,7 @@ mod simulation;
 
 pub use files::{ATTRIBUTION, CURVE, REPORT, SCENARIO, SLOWEST, Saved, column, elapsed, write};
 pub use input::{read, read_and_warn, read_with_warnings, refuse, to_be_read_again, trace_failure};
-pub use simulation::{
-    Ending, Keep, NotRun, Simulated, drive, failed, prepare, prepare_array, prepare_host, prepare_server,
-    simulate, simulate_and_keep,
-};
+pub use simulation::{Ending, Keep, NotRun, Simulated, drive, failed, prepare, simulate, simulate_and_keep};
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;

@@ -10,16 +10,14 @@ use std::path::Path;
 use tailcut_base::{Nanos, Time};
 use tailcut_sim::Report;
 use tailcut_sim::Storage;
-use tailcut_sim::array::SimulatedArray;
 use tailcut_sim::ending::{Ends, RunFailed, run_to_end_observed};
-use tailcut_sim::kv::{Backing, SimulatedServer};
-use tailcut_sim::path::SimulatedHost;
 use tailcut_sim::report::Detail;
 use tailcut_sim::request_log::RequestLog;
-use tailcut_sim::scenario::InputError;
+use tailcut_sim::scenario::{AnyWorld, InputError, WorldKind};
 use tailcut_sim::timeline::{Devices, Requests, Timeline};
+use tailcut_sim::with_world;
 use tailcut_sim::world::{self, Observer, RequestObserver, RunError, Stats, World};
-use tailcut_ssd::{Probe, Ssd};
+use tailcut_ssd::Probe;
 use tailcut_workload::Problem;
 
 /// A run with results.
@@ -124,20 +122,8 @@ pub fn simulate_and_keep(
 ) -> Result<Simulated, NotRun> {
     let (skip, quiet) = (options.skip_bad_lines, options.quiet);
     let watchers: Watchers = (keep.timeline.then(Requests::new), keep.requests.map(RequestLog::new));
-    if scenario.kv.enabled {
-        let world = prepare_server(scenario, || (), watchers, skip, quiet)?;
-        return simulate_world(scenario, world, interrupt, tell);
-    }
-    if scenario.host.is_on() {
-        let world = prepare_host(scenario, || (), watchers, skip, quiet)?;
-        return simulate_world(scenario, world, interrupt, tell);
-    }
-    if scenario.array.drives > 0 {
-        let world = prepare_array(scenario, || (), watchers, skip, quiet)?;
-        return simulate_world(scenario, world, interrupt, tell);
-    }
-    let world = prepare(scenario, (), watchers, skip, quiet)?;
-    simulate_world(scenario, world, interrupt, tell)
+    let world = prepare(scenario, || (), watchers, skip, quiet)?;
+    with_world!(world, world => simulate_world(scenario, world, interrupt, tell))
 }
 
 fn simulate_world<S: Storage>(
@@ -161,57 +147,26 @@ fn simulate_world<S: Storage>(
     Ok(simulated)
 }
 
-/// A world that is ready to run, with a message on the terminal while a long trace is scanned.
+/// The scenario's world, ready to run, with a message on the terminal where that takes a while; every drive is
+/// watched by a probe of its own.
 pub fn prepare<P: Probe, W: RequestObserver>(
     scenario: &Scenario,
-    probe: P,
+    probe: impl Fn() -> P,
     request_observer: W,
     skip_bad_lines: bool,
     quiet: bool,
-) -> Result<World<Ssd<P>, W>, InputError> {
+) -> Result<AnyWorld<P, W>, InputError> {
     let is_large = scenario.device.geometry.page_count() > LARGE_PAGES;
-    let _waiting = if is_large {
-        Waiting::new("preparing the drive", quiet)
-    } else {
-        Waiting::for_file(Path::new(&scenario.trace.file), "looking through the trace", quiet)
+    let _waiting = match scenario.world_kind() {
+        WorldKind::Server => Waiting::new("loading the server", quiet),
+        WorldKind::Host => Waiting::new("preparing the drives", quiet),
+        WorldKind::Array => Waiting::new("preparing the array", quiet),
+        WorldKind::Drive if is_large => Waiting::new("preparing the drive", quiet),
+        WorldKind::Drive => {
+            Waiting::for_file(Path::new(&scenario.trace.file), "looking through the trace", quiet)
+        }
     };
-    scenario.world(probe, request_observer, skip_bad_lines)
-}
-
-/// As [`prepare`], for an array; each drive has its own probe.
-pub fn prepare_array<P: Probe, W: RequestObserver>(
-    scenario: &Scenario,
-    probe: impl Fn() -> P,
-    request_observer: W,
-    skip_bad_lines: bool,
-    quiet: bool,
-) -> Result<World<SimulatedArray<P>, W>, InputError> {
-    let _waiting = Waiting::new("preparing the array", quiet);
-    scenario.array_world(probe, request_observer, skip_bad_lines)
-}
-
-/// As [`prepare`], for drives behind a host; each drive has its own probe.
-pub fn prepare_host<P: Probe, W: RequestObserver>(
-    scenario: &Scenario,
-    probe: impl Fn() -> P,
-    request_observer: W,
-    skip_bad_lines: bool,
-    quiet: bool,
-) -> Result<World<SimulatedHost<P>, W>, InputError> {
-    let _waiting = Waiting::new("preparing the drives", quiet);
-    scenario.host_world(probe, request_observer, skip_bad_lines)
-}
-
-/// As [`prepare`], for a key-value server; each drive has its own probe.
-pub fn prepare_server<P: Probe, W: RequestObserver>(
-    scenario: &Scenario,
-    probe: impl Fn() -> P,
-    request_observer: W,
-    skip_bad_lines: bool,
-    quiet: bool,
-) -> Result<World<SimulatedServer<Backing<P>>, W>, InputError> {
-    let _waiting = Waiting::new("loading the server", quiet);
-    scenario.kv_world(probe, request_observer, skip_bad_lines)
+    scenario.any_world(probe, request_observer, skip_bad_lines)
 }
 
 /// Runs a world with a progress bar; the user may interrupt it.

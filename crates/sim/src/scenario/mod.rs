@@ -1,5 +1,6 @@
 //! A scenario: everything that a run needs, as one configuration.
 
+mod any_world;
 mod checks;
 mod effect;
 mod error;
@@ -7,6 +8,7 @@ mod memory;
 mod sources;
 mod worlds;
 
+pub use any_world::{AnyWorld, WorldKind};
 pub use effect::Ineffective;
 pub use error::InputError;
 
