@@ -41,7 +41,7 @@ fn scenario(preset: Preset, read: u32, depth: u32, requests: u64) -> Scenario {
 }
 
 fn run(scenario: Scenario) -> u64 {
-    let mut world = scenario.world((), (), false).expect("the scenario is valid");
+    let mut world = scenario.world((), false).expect("the scenario is valid");
     world.run(&mut |_| ControlFlow::Continue(()), &mut |_, _| {}).expect("the run ends");
     world.completed()
 }

@@ -15,7 +15,7 @@ use tailcut_base::config::Choice;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_sim::report::class_kind;
 use tailcut_sim::request_log;
-use tailcut_sim::world::{RequestObserver, Stats};
+use tailcut_sim::world::Stats;
 
 /// A run with results.
 #[pyclass(frozen, module = "tailcut._tailcut")]
@@ -106,7 +106,7 @@ impl Run {
     fn slowest(&self, py: Python<'_>) -> PyResult<Py<Columns>> {
         let slowest = self.stats.slowest();
         let mut kept = request_log::RequestLog::new(slowest.len());
-        slowest.iter().for_each(|request| kept.request(&request.seen()));
+        slowest.iter().for_each(|request| kept.add(&request.seen()));
         table(py, kept)
     }
 

@@ -1,10 +1,10 @@
 //! A world driven to its end, with the drive's figures at both ends of the measurement.
 
 use crate::storage::Storage;
-use crate::world::{Observer, Progress, RequestObserver, RunError, World};
+use crate::world::{Finished, Observer, Progress, RunError, World};
 use std::fmt;
 use std::ops::ControlFlow;
-use tailcut_base::Time;
+use tailcut_base::{Spans, Time};
 use tailcut_ssd::Figures;
 
 /// Both ends of a measurement: what each drive had done by then.
@@ -50,20 +50,20 @@ impl std::error::Error for RunFailed {}
 ///
 /// # Errors
 /// See [`RunError`].
-pub fn run_to_end<S: Storage, W: RequestObserver>(
-    world: &mut World<S, W>,
+pub fn run_to_end<S: Storage>(
+    world: &mut World<S>,
     horizon: Time,
     watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<Ends, RunFailed> {
     run_to_end_observed(world, horizon, watch, &mut ())
 }
 
-/// As [`run_to_end`], with an observer of the storage during the measurement.
+/// As [`run_to_end`], with an observer.
 ///
 /// # Errors
 /// See [`RunError`].
-pub fn run_to_end_observed<S: Storage, W: RequestObserver>(
-    world: &mut World<S, W>,
+pub fn run_to_end_observed<S: Storage>(
+    world: &mut World<S>,
     horizon: Time,
     watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
     observer: &mut impl Observer<S>,
@@ -89,6 +89,11 @@ impl<S: Storage, O: Observer<S>> Observer<S> for First<'_, O> {
     fn begin(&mut self, storage: &S, now: Time) {
         self.from = storage.figures(now);
         self.observer.begin(storage, now);
+    }
+
+    #[inline]
+    fn request(&mut self, request: &Finished<&Spans>) {
+        self.observer.request(request);
     }
 
     #[inline]

@@ -103,7 +103,7 @@ pub fn measure(run: &Run, is_over: &dyn Fn() -> bool) -> Result<Measured, NotMea
     let label = || run.label.clone();
     let scenario = &run.scenario;
     let input = |error| NotMeasured::Input { label: label(), error };
-    let world = scenario.any_world(|| (), (), false).map_err(input)?;
+    let world = scenario.any_world(|| (), false).map_err(input)?;
     with_world!(world, world => measure_world(run, world, is_over))
 }
 

@@ -1,6 +1,6 @@
 //! Every request of a run, column by column, for programs that look at the requests themselves.
 
-use crate::world::{Finished, RequestObserver};
+use crate::world::{Finished, Observer};
 use tailcut_base::cause::CAUSES;
 use tailcut_base::config::Choice;
 use tailcut_base::{Cause, Spans, Status};
@@ -107,8 +107,15 @@ impl RequestLog {
     }
 }
 
-impl RequestObserver for RequestLog {
+impl<D> Observer<D> for RequestLog {
     fn request(&mut self, request: &Finished<&Spans>) {
+        self.add(request);
+    }
+}
+
+impl RequestLog {
+    /// Keeps a request if it counts and there is room.
+    pub fn add(&mut self, request: &Finished<&Spans>) {
         if !request.counts {
             return;
         }
@@ -139,7 +146,7 @@ mod tests {
     fn end(columns: &mut RequestLog, number: u64, waits: &[(Cause, u64)], counts: bool) {
         let mut spans = Spans::new();
         waits.iter().for_each(|&(cause, nanos)| spans.add(cause, Nanos(nanos)));
-        columns.request(&Finished {
+        columns.add(&Finished {
             number,
             id: CommandId(0),
             source: 1,

@@ -49,7 +49,7 @@ pub fn measure(case: Case, part: Part) -> Result<Measured, Failure> {
 }
 
 fn load(scenario: &Scenario) -> Result<Measured, Failure> {
-    let mut world = scenario.world((), (), false).map_err(|error| Failure::Input(error.to_string()))?;
+    let mut world = scenario.world((), false).map_err(|error| Failure::Input(error.to_string()))?;
     let begun = Instant::now();
     run(&mut world)?;
     let seconds = begun.elapsed().as_secs_f64();

@@ -1,7 +1,7 @@
 //! What chips and requests did in a window of time.
 
 use tailcut_base::{CommandId, Nanos, Op, Spans, Time};
-use tailcut_sim::world::{Finished, RequestObserver};
+use tailcut_sim::world::{Finished, Observer};
 use tailcut_ssd::flash::{ChannelId, LunId};
 use tailcut_ssd::{ChipRecord, Handover, Probe};
 
@@ -58,7 +58,7 @@ pub struct RequestFinder {
     pub seen: Option<Seen>,
 }
 
-impl RequestObserver for RequestFinder {
+impl<D> Observer<D> for RequestFinder {
     #[inline]
     fn request(&mut self, request: &Finished<&Spans>) {
         if request.number == self.number {
@@ -168,7 +168,7 @@ impl Requests {
     }
 }
 
-impl RequestObserver for Requests {
+impl<D> Observer<D> for Requests {
     #[inline]
     fn request(&mut self, request: &Finished<&Spans>) {
         if !self.window.overlaps(request.due, request.completed) {

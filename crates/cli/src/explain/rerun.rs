@@ -9,10 +9,10 @@ use crate::run::{self, Scenario};
 use std::time::Duration;
 use tailcut_base::quantity::show_time;
 use tailcut_sim::Storage;
-use tailcut_sim::scenario::WorldKind;
+use tailcut_sim::scenario::{AnyWorld, WorldKind};
 use tailcut_sim::with_world;
-use tailcut_sim::world::{RequestObserver, World};
-use tailcut_ssd::{Probe, Ssd};
+use tailcut_sim::world::{Observer, World};
+use tailcut_ssd::Probe;
 
 /// The message about the coming reruns, with the duration of the original run.
 fn announcement(times: u32, requests: u64, elapsed: Option<Duration>) -> String {
@@ -49,14 +49,16 @@ impl Rerun {
 
     /// Looks for one request; `None` when the run had no such number.
     pub fn find(&self, number: u64) -> Result<Option<Seen>, Failure> {
-        let poll_result = RequestFinder { number, seen: None };
-        Ok(self.repeat(|| (), poll_result)?.1.seen)
+        let mut finder = RequestFinder { number, seen: None };
+        with_world!(&mut self.prepare(|| ())?, world => self.run(world, &mut finder))?;
+        Ok(finder.seen)
     }
 
     /// What chips and requests did in a window.
     pub fn record(&self, window: Window) -> Result<(Chips, Requests), Failure> {
-        let (drives, requests) = self.repeat(|| Chips::new(window), Requests::new(window))?;
-        let mut chips: Vec<Chips> = drives.into_iter().map(|drive| drive.probe).collect();
+        let (mut world, mut requests) = (self.prepare(|| Chips::new(window))?, Requests::new(window));
+        with_world!(&mut world, world => self.run(world, &mut requests))?;
+        let mut chips: Vec<Chips> = world.into_drives().into_iter().map(|drive| drive.probe).collect();
         if self.scenario.world_kind() == WorldKind::Drive
             && let Some(chips) = chips.pop()
         {
@@ -66,22 +68,15 @@ impl Rerun {
         Ok((Chips::of_drives(window, chips, geometry.luns(), geometry.channels), requests))
     }
 
-    /// Repeats the run: its drives, and what was observed of requests.
-    fn repeat<P: Probe, W: RequestObserver>(
-        &self,
-        probe: impl Fn() -> P,
-        request_observer: W,
-    ) -> Result<(Vec<Ssd<P>>, W), Failure> {
+    fn prepare<P: Probe>(&self, probe: impl Fn() -> P) -> Result<AnyWorld<P>, Failure> {
         let skip = self.kept.saved.skip_bad_lines;
-        let mut world = run::prepare(&self.scenario, probe, request_observer, skip, self.quiet)
-            .map_err(|error| Failure::Input(error.to_string()))?;
-        with_world!(&mut world, world => self.run(world))?;
-        Ok(world.into_parts())
+        run::prepare(&self.scenario, probe, skip, self.quiet)
+            .map_err(|error| Failure::Input(error.to_string()))
     }
 
     /// Runs to the end and compares the digests.
-    fn run<S: Storage, W: RequestObserver>(&self, world: &mut World<S, W>) -> Result<(), Failure> {
-        let ends = run::drive(world, &self.scenario, self.quiet, &self.interrupt)?;
+    fn run<S: Storage>(&self, world: &mut World<S>, observer: &mut impl Observer<S>) -> Result<(), Failure> {
+        let ends = run::drive(world, &self.scenario, self.quiet, &self.interrupt, observer)?;
         if ends.cut_short && self.interrupt.asked() {
             return Err(Failure::Interrupted);
         }

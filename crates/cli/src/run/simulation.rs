@@ -16,7 +16,7 @@ use tailcut_sim::request_log::RequestLog;
 use tailcut_sim::scenario::{AnyWorld, InputError, WorldKind};
 use tailcut_sim::timeline::{Devices, Requests, Timeline};
 use tailcut_sim::with_world;
-use tailcut_sim::world::{self, Observer, RequestObserver, RunError, Stats, World};
+use tailcut_sim::world::{self, Observer, RunError, Stats, World};
 use tailcut_ssd::Probe;
 use tailcut_workload::Problem;
 
@@ -93,9 +93,6 @@ pub struct Keep {
     pub requests: Option<usize>,
 }
 
-/// What watches the requests of a run.
-type Watchers = (Option<Requests>, Option<RequestLog>);
-
 /// Runs a scenario to its end or until it is interrupted; records it over time if that is asked for.
 pub fn simulate(
     scenario: &Scenario,
@@ -121,25 +118,25 @@ pub fn simulate_and_keep(
     tell: &mut dyn FnMut(u64, Option<u64>, Time),
 ) -> Result<Simulated, NotRun> {
     let (skip, quiet) = (options.skip_bad_lines, options.quiet);
-    let watchers: Watchers = (keep.timeline.then(Requests::new), keep.requests.map(RequestLog::new));
-    let world = prepare(scenario, || (), watchers, skip, quiet)?;
-    with_world!(world, world => simulate_world(scenario, world, interrupt, tell))
+    let world = prepare(scenario, || (), skip, quiet)?;
+    with_world!(world, world => simulate_world(scenario, world, keep, interrupt, tell))
 }
 
 fn simulate_world<S: Storage>(
     scenario: &Scenario,
-    mut world: World<S, Watchers>,
+    mut world: World<S>,
+    keep: Keep,
     interrupt: &Interrupt,
     tell: &mut dyn FnMut(u64, Option<u64>, Time),
 ) -> Result<Simulated, NotRun> {
-    let mut devices = world.request_observer.0.as_ref().map(|_| Devices::new());
-    let ends = drive_observed(&mut world, scenario, interrupt, tell, &mut devices)
+    let timeline = keep.timeline.then(|| (Requests::new(), Devices::new()));
+    let mut observer = (timeline, keep.requests.map(RequestLog::new));
+    let ends = drive_observed(&mut world, scenario, interrupt, tell, &mut observer)
         .map_err(|error| not_run(scenario, error))?;
-    let requests = world.request_observer.0.take();
-    let columns = world.request_observer.1.take();
+    let (timeline, columns) = observer;
     let mut simulated = conclude(scenario, world, &ends, ends.cut_short && interrupt.asked());
     simulated.columns = columns;
-    simulated.detail.timeline = requests.zip(devices).map(|(r, devices)| Timeline::new(r, &devices));
+    simulated.detail.timeline = timeline.map(|(requests, devices)| Timeline::new(requests, &devices));
     if ends.cut_short && !interrupt.asked() {
         let note = format!("the run was ended at {}, as far as its clock goes", scenario.horizon());
         simulated.report.notes.push(note);
@@ -147,15 +144,14 @@ fn simulate_world<S: Storage>(
     Ok(simulated)
 }
 
-/// The scenario's world, ready to run, with a message on the terminal where that takes a while; every drive is
-/// watched by a probe of its own.
-pub fn prepare<P: Probe, W: RequestObserver>(
+/// The scenario's world, ready to run, with a message on the terminal where that takes a while; every drive
+/// is watched by a probe of its own.
+pub fn prepare<P: Probe>(
     scenario: &Scenario,
     probe: impl Fn() -> P,
-    request_observer: W,
     skip_bad_lines: bool,
     quiet: bool,
-) -> Result<AnyWorld<P, W>, InputError> {
+) -> Result<AnyWorld<P>, InputError> {
     let is_large = scenario.device.geometry.page_count() > LARGE_PAGES;
     let _waiting = match scenario.world_kind() {
         WorldKind::Server => Waiting::new("loading the server", quiet),
@@ -166,27 +162,28 @@ pub fn prepare<P: Probe, W: RequestObserver>(
             Waiting::for_file(Path::new(&scenario.trace.file), "looking through the trace", quiet)
         }
     };
-    scenario.any_world(probe, request_observer, skip_bad_lines)
+    scenario.any_world(probe, skip_bad_lines)
 }
 
-/// Runs a world with a progress bar; the user may interrupt it.
-pub fn drive<S: Storage, W: RequestObserver>(
-    world: &mut World<S, W>,
+/// Runs a world with a progress bar and an observer; the user may interrupt it.
+pub fn drive<S: Storage>(
+    world: &mut World<S>,
     scenario: &Scenario,
     quiet: bool,
     interrupt: &Interrupt,
+    observer: &mut impl Observer<S>,
 ) -> Result<Ends, Failure> {
     let mut progress = Progress::new("run", None, quiet);
     let mut tell = |done, all, now| {
         progress.expect(all);
         progress.update(done, now);
     };
-    drive_observed(world, scenario, interrupt, &mut tell, &mut ()).map_err(failed)
+    drive_observed(world, scenario, interrupt, &mut tell, observer).map_err(failed)
 }
 
-/// As [`drive`], with an observer of the storage and a progress callback.
-fn drive_observed<S: Storage, W: RequestObserver>(
-    world: &mut World<S, W>,
+/// As [`drive`], with a progress callback.
+fn drive_observed<S: Storage>(
+    world: &mut World<S>,
     scenario: &Scenario,
     interrupt: &Interrupt,
     tell: &mut dyn FnMut(u64, Option<u64>, Time),
@@ -224,12 +221,7 @@ fn not_run(scenario: &Scenario, error: RunFailed) -> NotRun {
     NotRun::Failed(failed(error))
 }
 
-fn conclude<S: Storage, W: RequestObserver>(
-    scenario: &Scenario,
-    world: World<S, W>,
-    ends: &Ends,
-    interrupted: bool,
-) -> Simulated {
+fn conclude<S: Storage>(scenario: &Scenario, world: World<S>, ends: &Ends, interrupted: bool) -> Simulated {
     let report = Report::new(scenario, &world, &ends.figures(), interrupted);
     let broken = world.sources().find_map(|source| source.failure());
     let ending = match (interrupted, broken, world.device.read_only()) {

@@ -176,11 +176,11 @@ fn scenario(context: &[&str], key: &str, value: &str) -> Scenario {
 fn history(scenario: &Scenario) -> u64 {
     let watch = &mut |_: &_| ControlFlow::Continue(());
     if scenario.array.drives > 0 {
-        let mut world = scenario.array_world(|| (), (), false).expect("a good scenario");
+        let mut world = scenario.array_world(|| (), false).expect("a good scenario");
         run_to_end(&mut world, scenario.horizon(), watch).expect("the array makes progress");
         world.stats.digest
     } else {
-        let mut world = scenario.world((), (), false).expect("a good scenario");
+        let mut world = scenario.world((), false).expect("a good scenario");
         run_to_end(&mut world, scenario.horizon(), watch).expect("the drive makes progress");
         world.stats.digest
     }

@@ -3,7 +3,7 @@
 use super::Lifetime;
 use crate::scenario::Scenario;
 use crate::storage::Storage;
-use crate::world::{RequestObserver, World};
+use crate::world::World;
 use serde::{Deserialize, Serialize};
 use tailcut_base::Op;
 use tailcut_host::array::log::{GroupReads, LogFigures};
@@ -163,9 +163,9 @@ pub struct MemberReport {
 }
 
 impl ArrayReport {
-    pub(super) fn new<S: Storage, W: RequestObserver>(
+    pub(super) fn new<S: Storage>(
         scenario: &Scenario,
-        world: &World<S, W>,
+        world: &World<S>,
         array: &Array<Fingerprint>,
         figures: &[Figures],
     ) -> ArrayReport {

@@ -33,7 +33,7 @@ pub use waits::{TAILS, Tail, Wait};
 
 use crate::scenario::Scenario;
 use crate::storage::Storage;
-use crate::world::{OpStats, Overload, RequestObserver, World};
+use crate::world::{OpStats, Overload, World};
 use drive::Measurement;
 use requests::Measured;
 use serde::{Deserialize, Serialize};
@@ -115,9 +115,9 @@ pub struct Report {
 
 impl Report {
     /// The report of a finished run, in which each drive did what `figures` say.
-    pub fn new<S: Storage, W: RequestObserver>(
+    pub fn new<S: Storage>(
         scenario: &Scenario,
-        world: &World<S, W>,
+        world: &World<S>,
         figures: &[Figures],
         interrupted: bool,
     ) -> Report {
@@ -223,7 +223,7 @@ impl Report {
 }
 
 /// Whether writes complete before they are durable. RAID in place completes a write when its drives have.
-fn has_volatile_cache<S: Storage, W: RequestObserver>(world: &World<S, W>) -> bool {
+fn has_volatile_cache<S: Storage>(world: &World<S>) -> bool {
     match world.device.array() {
         Some(array) if array.raid().is_some() => {
             world.device.drives().iter().any(|drive| drive.identify().volatile_cache)
@@ -244,11 +244,7 @@ fn describe(source: &dyn Source) -> String {
 /// The places of closed loops: each request takes one for the shortest possible latency at least, or for its
 /// own where that was shorter because it had no need of the flash, or of one drive alone: the buffer or a
 /// cache answered it, its page was never written.
-fn closed_loop<D: Device, W: RequestObserver>(
-    world: &World<D, W>,
-    bare: &Bare,
-    requests_per_s: f64,
-) -> Option<Resource> {
+fn closed_loop<D: Device>(world: &World<D>, bare: &Bare, requests_per_s: f64) -> Option<Resource> {
     let mut places = 0u64;
     for source in world.sources().filter(|source| !source.prepares()) {
         let Pace::Closed { depth, .. } = source.pace() else { return None };
@@ -273,11 +269,7 @@ fn least_ns(op: Op, stats: &OpStats, bare: &Bare) -> f64 {
 }
 
 /// Why no request was answered within the measurement, if none was.
-fn unmeasured<D: Device, W: RequestObserver>(
-    scenario: &Scenario,
-    world: &World<D, W>,
-    interrupted: bool,
-) -> Option<String> {
+fn unmeasured<D: Device>(scenario: &Scenario, world: &World<D>, interrupted: bool) -> Option<String> {
     if world.stats.requests() > 0 {
         return None;
     }
@@ -335,7 +327,7 @@ fn unmeasured<D: Device, W: RequestObserver>(
 }
 
 /// Why nothing was measured in a run that its user has stopped.
-fn interrupted_early<D: Device, W: RequestObserver>(world: &World<D, W>, ramp: Nanos) -> String {
+fn interrupted_early<D: Device>(world: &World<D>, ramp: Nanos) -> String {
     let (now, done) = (show_time(world.now().0 as f64), show_number_of(world.completed(), "request"));
     let before = match world.sources().any(|source| source.prepares()) {
         true => String::from("before the preparation of the array and the ramp (run.ramp) were over"),

@@ -3,7 +3,7 @@
 use super::{Bare, requests};
 use crate::scenario::Scenario;
 use crate::storage::Storage;
-use crate::world::{OpStats, RequestObserver, Stats, World};
+use crate::world::{OpStats, Stats, World};
 use tailcut_base::quantity::{show_bytes, show_number_of};
 use tailcut_base::{Op, SECTOR_BYTES};
 use tailcut_host::array::{Array, LayoutKind};
@@ -12,9 +12,9 @@ use tailcut_ssd::request::Kind;
 use tailcut_workload::Source;
 
 /// All that a reader has to know about the figures of a run.
-pub(super) fn list<S: Storage, W: RequestObserver>(
+pub(super) fn list<S: Storage>(
     scenario: &Scenario,
-    world: &World<S, W>,
+    world: &World<S>,
     drives: &[Figures],
     all: &OpStats,
     bare: &Bare,
@@ -86,11 +86,7 @@ fn journal_left_out(scenario: &Scenario, stats: &Stats) -> Option<String> {
 }
 
 /// Where a part of the reads found no data.
-fn reads_of_nothing<S: Storage, W: RequestObserver>(
-    scenario: &Scenario,
-    world: &World<S, W>,
-    drives: &[Figures],
-) -> Option<String> {
+fn reads_of_nothing<S: Storage>(scenario: &Scenario, world: &World<S>, drives: &[Figures]) -> Option<String> {
     let sum = |of: &dyn Fn(&Figures) -> u64| drives.iter().map(of).sum::<u64>();
     let unmapped = sum(&|drive| drive.counts.unmapped_reads);
     let found =
@@ -123,7 +119,7 @@ const FEW_READS_OF_NOTHING: f64 = 0.005;
 
 /// What a drive does with requests that begin or end within a page. An array and a key-value server make
 /// requests of their own.
-fn pages_in_part<S: Storage, W: RequestObserver>(world: &World<S, W>) -> Option<String> {
+fn pages_in_part<S: Storage>(world: &World<S>) -> Option<String> {
     let alignment = world.alignment();
     let (reads, writes) = (alignment.reads_in_part(), alignment.writes_in_part());
     if reads + writes == 0.0 || world.device.array().is_some() || world.device.kv_figures().is_some() {

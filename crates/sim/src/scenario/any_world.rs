@@ -4,7 +4,7 @@ use super::{InputError, Scenario};
 use crate::array::SimulatedArray;
 use crate::kv::{Backing, SimulatedServer};
 use crate::path::SimulatedHost;
-use crate::world::{RequestObserver, World};
+use crate::world::World;
 use tailcut_ssd::{Probe, Ssd};
 
 /// What the world of a scenario runs on.
@@ -22,15 +22,15 @@ pub enum WorldKind {
 
 /// A world that is ready to run.
 #[expect(clippy::large_enum_variant, reason = "there is one")]
-pub enum AnyWorld<P: Probe = (), W: RequestObserver = ()> {
+pub enum AnyWorld<P: Probe = ()> {
     /// One drive.
-    Drive(World<Ssd<P>, W>),
+    Drive(World<Ssd<P>>),
     /// An array of drives.
-    Array(World<SimulatedArray<P>, W>),
+    Array(World<SimulatedArray<P>>),
     /// A host with drives, or with an array of them.
-    Host(World<SimulatedHost<P>, W>),
+    Host(World<SimulatedHost<P>>),
     /// A key-value server with any of these.
-    Server(World<SimulatedServer<Backing<P>>, W>),
+    Server(World<SimulatedServer<Backing<P>>>),
 }
 
 /// Evaluates `$what` with `$one` bound to the world inside of an [`AnyWorld`], compiled for each kind.
@@ -46,14 +46,14 @@ macro_rules! with_world {
     };
 }
 
-impl<P: Probe, W: RequestObserver> AnyWorld<P, W> {
-    /// The drives and the observer of requests.
-    pub fn into_parts(self) -> (Vec<Ssd<P>>, W) {
+impl<P: Probe> AnyWorld<P> {
+    /// The drives alone.
+    pub fn into_drives(self) -> Vec<Ssd<P>> {
         match self {
-            AnyWorld::Drive(world) => (vec![world.device], world.request_observer),
-            AnyWorld::Array(world) => (world.device.into_drives(), world.request_observer),
-            AnyWorld::Host(world) => (world.device.into_drives(), world.request_observer),
-            AnyWorld::Server(world) => (world.device.into_storage().into_drives(), world.request_observer),
+            AnyWorld::Drive(world) => vec![world.device],
+            AnyWorld::Array(world) => world.device.into_drives(),
+            AnyWorld::Host(world) => world.device.into_drives(),
+            AnyWorld::Server(world) => world.device.into_storage().into_drives(),
         }
     }
 }
@@ -72,22 +72,21 @@ impl Scenario {
         }
     }
 
-    /// The world of this scenario, of the kind that it asks for, ready to run; every drive is watched by a probe
-    /// of its own.
+    /// The world of this scenario, of the kind that it asks for, ready to run; every drive is watched by a
+    /// probe of its own.
     ///
     /// # Errors
     /// As [`Scenario::world`]; [`InputError::Kv`].
-    pub fn any_world<P: Probe, W: RequestObserver>(
+    pub fn any_world<P: Probe>(
         &self,
         probe: impl Fn() -> P,
-        request_observer: W,
         skip_bad_lines: bool,
-    ) -> Result<AnyWorld<P, W>, InputError> {
+    ) -> Result<AnyWorld<P>, InputError> {
         Ok(match self.world_kind() {
-            WorldKind::Drive => AnyWorld::Drive(self.world(probe(), request_observer, skip_bad_lines)?),
-            WorldKind::Array => AnyWorld::Array(self.array_world(probe, request_observer, skip_bad_lines)?),
-            WorldKind::Host => AnyWorld::Host(self.host_world(probe, request_observer, skip_bad_lines)?),
-            WorldKind::Server => AnyWorld::Server(self.kv_world(probe, request_observer, skip_bad_lines)?),
+            WorldKind::Drive => AnyWorld::Drive(self.world(probe(), skip_bad_lines)?),
+            WorldKind::Array => AnyWorld::Array(self.array_world(probe, skip_bad_lines)?),
+            WorldKind::Host => AnyWorld::Host(self.host_world(probe, skip_bad_lines)?),
+            WorldKind::Server => AnyWorld::Server(self.kv_world(probe, skip_bad_lines)?),
         })
     }
 }

@@ -4,7 +4,7 @@ use super::{InputError, Scenario, memory};
 use crate::array::{Fill, Members, SimulatedArray};
 use crate::kv::{Backing, ByteDisk, Path, SimulatedServer, load};
 use crate::path::SimulatedHost;
-use crate::world::{Checker, RequestObserver, World};
+use crate::world::{Checker, World};
 use tailcut_base::timers::Timers;
 use tailcut_base::{Device, Nanos, Time};
 use tailcut_host::{BLOCK_SECTORS, Disk, array};
@@ -84,12 +84,11 @@ impl Scenario {
     ///
     /// # Errors
     /// As [`Scenario::world`].
-    pub fn array_world<P: Probe, W: RequestObserver>(
+    pub fn array_world<P: Probe>(
         &self,
         probe: impl Fn() -> P,
-        request_observer: W,
         skip_bad_lines: bool,
-    ) -> Result<World<SimulatedArray<P>, W>, InputError> {
+    ) -> Result<World<SimulatedArray<P>>, InputError> {
         self.check_memory()?;
         let mut array = self.new_array(probe)?;
         let mut sources = self.sources(array.identify().sectors, skip_bad_lines)?;
@@ -97,7 +96,7 @@ impl Scenario {
         let (checker, fill) = self.prepare_array(&mut array)?;
         sources.extend(fill.map(|fill| Box::new(fill) as Box<dyn Source>));
         array.start();
-        Ok(World::observed(array, checker, sources, self.run.clone(), request_observer))
+        Ok(World::new(array, checker, sources, self.run.clone()))
     }
 
     /// The world of this scenario's key-value server, ready to run; every drive is watched by a probe of its
@@ -105,12 +104,11 @@ impl Scenario {
     ///
     /// # Errors
     /// As [`Scenario::world`]; [`InputError::Kv`].
-    pub fn kv_world<P: Probe, W: RequestObserver>(
+    pub fn kv_world<P: Probe>(
         &self,
         probe: impl Fn() -> P,
-        request_observer: W,
         skip_bad_lines: bool,
-    ) -> Result<World<SimulatedServer<Backing<P>>, W>, InputError> {
+    ) -> Result<World<SimulatedServer<Backing<P>>>, InputError> {
         self.check_memory()?;
         let sectors = self.kv.items * BLOCK_SECTORS;
         let mut sources = self.sources(sectors, skip_bad_lines)?;
@@ -155,7 +153,7 @@ impl Scenario {
         };
         let server = SimulatedServer::new(&self.kv, loaded, disk, path, is_prepared, ramp);
         // The server checks every value: only it knows what was acknowledged when.
-        Ok(World::observed(server, Checker::off(), sources, self.run.clone(), request_observer))
+        Ok(World::new(server, Checker::off(), sources, self.run.clone()))
     }
 
     /// The world of this scenario's host and its drives, or its array of drives, ready to run; every drive is
@@ -163,15 +161,14 @@ impl Scenario {
     ///
     /// # Errors
     /// As [`Scenario::world`].
-    pub fn host_world<P: Probe, W: RequestObserver>(
+    pub fn host_world<P: Probe>(
         &self,
         probe: impl Fn() -> P,
-        request_observer: W,
         skip_bad_lines: bool,
-    ) -> Result<World<SimulatedHost<P>, W>, InputError> {
+    ) -> Result<World<SimulatedHost<P>>, InputError> {
         self.check_memory()?;
         if self.array.drives > 0 {
-            return self.host_array_world(probe, request_observer, skip_bad_lines);
+            return self.host_array_world(probe, skip_bad_lines);
         }
         let (mut drives, mut checkers) = (Vec::new(), Vec::new());
         for number in 0..self.host.drives {
@@ -192,15 +189,14 @@ impl Scenario {
         let sources = self.sources(host.identify().sectors, skip_bad_lines)?;
         self.check_horizon(&sources)?;
         // The host checks each of its drives: only it knows the order in which requests reach them.
-        Ok(World::observed(host, Checker::off(), sources, self.run.clone(), request_observer))
+        Ok(World::new(host, Checker::off(), sources, self.run.clone()))
     }
 
-    fn host_array_world<P: Probe, W: RequestObserver>(
+    fn host_array_world<P: Probe>(
         &self,
         probe: impl Fn() -> P,
-        request_observer: W,
         skip_bad_lines: bool,
-    ) -> Result<World<SimulatedHost<P>, W>, InputError> {
+    ) -> Result<World<SimulatedHost<P>>, InputError> {
         let mut array = self.new_array(probe)?;
         let mut sources = self.sources(array.identify().sectors, skip_bad_lines)?;
         self.check_horizon(&sources)?;
@@ -209,7 +205,7 @@ impl Scenario {
         let host =
             SimulatedHost::with_array(&self.host, array.into_parts(), checker, self.run.ramp, self.seed);
         // The host checks the array: only it knows the order in which requests reach it.
-        Ok(World::observed(host, Checker::off(), sources, self.run.clone(), request_observer))
+        Ok(World::new(host, Checker::off(), sources, self.run.clone()))
     }
 
     /// Equal drives have random streams of their own.
@@ -271,12 +267,7 @@ impl Scenario {
     ///
     /// # Errors
     /// As [`Scenario::sources`] and [`Scenario::prepare`]; [`InputError::BeyondHorizon`].
-    pub fn world<P: Probe, W: RequestObserver>(
-        &self,
-        probe: P,
-        request_observer: W,
-        skip_bad_lines: bool,
-    ) -> Result<World<Ssd<P>, W>, InputError> {
+    pub fn world<P: Probe>(&self, probe: P, skip_bad_lines: bool) -> Result<World<Ssd<P>>, InputError> {
         self.check_memory()?;
         let sectors = u64::from(self.device.ftl.logical_pages(&self.device.geometry))
             * u64::from(self.device.geometry.page_sectors());
@@ -284,6 +275,6 @@ impl Scenario {
         let sources = self.sources(sectors, skip_bad_lines)?;
         self.check_horizon(&sources)?;
         let (ssd, checker) = self.prepare(probe)?;
-        Ok(World::observed(ssd, checker, sources, self.run.clone(), request_observer))
+        Ok(World::new(ssd, checker, sources, self.run.clone()))
     }
 }

@@ -1,8 +1,8 @@
 //! How a run went over time: requests, drives, chips and the array in slots of equal length, in constant
 //! memory.
 //!
-//! A run that is asked for a timeline has [`Requests`] as its request observer and [`Devices`] as its device observer; one
-//! that is not has neither, and pays nothing. Counts of all slots add up to those of the report.
+//! A run that is asked for a timeline is observed by [`Requests`] and [`Devices`]; one that is not is
+//! observed by neither, and pays nothing. Counts of all slots add up to those of the report.
 
 mod devices;
 mod requests;

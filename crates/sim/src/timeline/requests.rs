@@ -1,7 +1,7 @@
 //! The requests of each slot.
 
 use super::slots::{Slot, Slots};
-use crate::world::{Finished, RequestObserver};
+use crate::world::{Finished, Observer};
 use tailcut_base::config::Choice;
 use tailcut_base::{Nanos, Op, SECTOR_BYTES, Spans, Status, Time};
 
@@ -116,8 +116,8 @@ impl Requests {
     }
 }
 
-impl RequestObserver for Requests {
-    fn begin(&mut self, now: Time) {
+impl<D> Observer<D> for Requests {
+    fn begin(&mut self, _: &D, now: Time) {
         self.slots = Slots::new(now);
     }
 

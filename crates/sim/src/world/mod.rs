@@ -10,7 +10,6 @@ mod checker;
 mod issuer;
 mod limits;
 mod observer;
-mod request_observer;
 mod requests;
 mod rounds;
 mod stats;
@@ -20,7 +19,6 @@ pub use attribution::{Attribution, LatencyRange, Part, Share, rank_of};
 pub use checker::Checker;
 pub use limits::{Limits, Progress, RunError};
 pub use observer::Observer;
-pub use request_observer::RequestObserver;
 pub(crate) use requests::{command_of, is_success};
 pub use rounds::{Round, Rounds, SteadyState};
 pub use stats::{Finished, OpStats, SlowRequest, Stats};
@@ -77,11 +75,9 @@ pub struct Overload {
 }
 
 /// Sources, a device, and the state of their interaction.
-pub struct World<D: Device, W: RequestObserver = ()> {
+pub struct World<D: Device> {
     /// The device.
     pub device: D,
-    /// What watches the requests.
-    pub request_observer: W,
     /// The measurements.
     pub stats: Stats,
     /// Rounds, where they were asked for.
@@ -135,26 +131,12 @@ const PROGRESS_EVERY: u64 = 8192;
 impl<D: Device> World<D> {
     /// A world with a device that is ready for use. `checker` knows its content.
     pub fn new(device: D, checker: Checker, sources: Vec<Box<dyn Source>>, limits: Limits) -> World<D> {
-        World::observed(device, checker, sources, limits, ())
-    }
-}
-
-impl<D: Device, W: RequestObserver> World<D, W> {
-    /// As [`World::new`], with an observer of every request.
-    pub fn observed(
-        device: D,
-        checker: Checker,
-        sources: Vec<Box<dyn Source>>,
-        limits: Limits,
-        request_observer: W,
-    ) -> World<D, W> {
         let Identify { block_sectors, page_sectors, .. } = device.identify();
         // Each source has a submission queue of its own, as each thread of a benchmark has.
         let issuer = |(queue, source)| Issuer::new(source, queue, block_sectors);
         let issuers: Vec<Issuer> = (0..).zip(sources).map(issuer).collect();
         World {
             device,
-            request_observer,
             stats: Stats::new(),
             rounds: Rounds::new(limits.round),
             checker,
@@ -198,7 +180,7 @@ impl<D: Device, W: RequestObserver> World<D, W> {
         self.run_observed(watch, &mut observer::AtRampEnd(at_ramp_end))
     }
 
-    /// As [`World::run`], with an observer of the device during the measurement.
+    /// As [`World::run`], with an observer.
     ///
     /// # Errors
     /// See [`RunError`].
@@ -217,7 +199,7 @@ impl<D: Device, W: RequestObserver> World<D, W> {
         loop {
             while let Some(mut completion) = self.refused.pop() {
                 self.now = completion.at;
-                self.take_completion(&mut completion);
+                self.take_completion(&mut completion, observer);
             }
             let arrival = self.arrivals.next();
             let event = self.device.next_event();
@@ -236,7 +218,7 @@ impl<D: Device, W: RequestObserver> World<D, W> {
             let stop = self.next_stop(arrival).min(Time(observer.due().0 - 1));
             let caught_up = event > stop || self.device.advance(stop, &mut completions);
             if !completions.is_empty() {
-                self.take_completions(&mut completions);
+                self.take_completions(&mut completions, observer);
                 if self.completed - told >= PROGRESS_EVERY {
                     told = self.completed;
                     if !interrupted && watch(&self.progress()).is_break() {
@@ -283,7 +265,6 @@ impl<D: Device, W: RequestObserver> World<D, W> {
         self.measured_from = Some(now);
         self.stats.from = now;
         self.area_since = now;
-        self.request_observer.begin(now);
         observer.begin(&self.device, now);
     }
 

@@ -1,14 +1,19 @@
-//! Observers of the device while a run measures.
+//! Observers of a run.
 
-use tailcut_base::Time;
+use super::Finished;
+use tailcut_base::{Spans, Time};
 
-/// Looks at the device at moments of its own choice: for timelines. It changes nothing, and a run with an
-/// observer has the history of one without.
+/// Watches a run from outside: its requests as they end, and the device at moments of its own choice. For
+/// timelines and exports. It changes nothing, and a run with an observer has the history of one without.
 pub trait Observer<D> {
     /// The measurement begins.
-    fn begin(&mut self, device: &D, now: Time);
+    fn begin(&mut self, _: &D, _now: Time) {}
 
-    /// When it wants to look next; never before the measurement has begun.
+    /// A request has ended, within the measurement or before.
+    #[inline]
+    fn request(&mut self, _: &Finished<&Spans>) {}
+
+    /// When it wants to look at the device next; never before the measurement has begun.
     #[inline]
     fn due(&self) -> Time {
         Time::NEVER
@@ -32,15 +37,20 @@ impl<D> Observer<D> for AtRampEnd<'_, D> {
 }
 
 /// Looks at nothing.
-impl<D> Observer<D> for () {
-    fn begin(&mut self, _: &D, _: Time) {}
-}
+impl<D> Observer<D> for () {}
 
 /// Looks if there is one.
 impl<D, O: Observer<D>> Observer<D> for Option<O> {
     fn begin(&mut self, device: &D, now: Time) {
         if let Some(observer) = self {
             observer.begin(device, now);
+        }
+    }
+
+    #[inline]
+    fn request(&mut self, request: &Finished<&Spans>) {
+        if let Some(observer) = self {
+            observer.request(request);
         }
     }
 
@@ -59,5 +69,38 @@ impl<D, O: Observer<D>> Observer<D> for Option<O> {
         if let Some(observer) = self {
             observer.end(device, now);
         }
+    }
+}
+
+/// Both look, each when it wants to.
+impl<D, A: Observer<D>, B: Observer<D>> Observer<D> for (A, B) {
+    fn begin(&mut self, device: &D, now: Time) {
+        self.0.begin(device, now);
+        self.1.begin(device, now);
+    }
+
+    #[inline]
+    fn request(&mut self, request: &Finished<&Spans>) {
+        self.0.request(request);
+        self.1.request(request);
+    }
+
+    #[inline]
+    fn due(&self) -> Time {
+        self.0.due().min(self.1.due())
+    }
+
+    fn observe(&mut self, device: &D, now: Time) {
+        if self.0.due() <= now {
+            self.0.observe(device, now);
+        }
+        if self.1.due() <= now {
+            self.1.observe(device, now);
+        }
+    }
+
+    fn end(&mut self, device: &D, now: Time) {
+        self.0.end(device, now);
+        self.1.end(device, now);
     }
 }

@@ -1,10 +1,10 @@
 //! The way of a request: issued when it is due, submitted, completed, checked and counted.
 
 use super::issuer::Due;
-use super::{Finished, Flight, FlightId, RequestObserver, RunError, World};
+use super::{Finished, Flight, FlightId, Observer, RunError, World};
 use tailcut_base::{Cause, Command, CommandId, Completion, Device, Nanos, Spans, Status, Submit, Time};
 
-impl<D: Device, W: RequestObserver> World<D, W> {
+impl<D: Device> World<D> {
     /// The issuer of the earliest arrival issues its due requests.
     pub(super) fn serve_arrival(&mut self) {
         let (now, issuer) = self.arrivals.first().expect("there is an arrival");
@@ -123,10 +123,14 @@ impl<D: Device, W: RequestObserver> World<D, W> {
         std::hint::black_box(self.warmth);
     }
 
-    pub(super) fn take_completions(&mut self, completions: &mut Vec<Completion>) {
+    pub(super) fn take_completions(
+        &mut self,
+        completions: &mut Vec<Completion>,
+        observer: &mut impl Observer<D>,
+    ) {
         for completion in completions.iter_mut() {
             self.now = completion.at;
-            self.take_completion(completion);
+            self.take_completion(completion, observer);
         }
         completions.clear();
         let now = self.now;
@@ -173,7 +177,7 @@ impl<D: Device, W: RequestObserver> World<D, W> {
 
     /// A request has been answered: it is checked, counted, and followed by the next.
     #[inline]
-    pub(super) fn take_completion(&mut self, completion: &mut Completion) {
+    pub(super) fn take_completion(&mut self, completion: &mut Completion, observer: &mut impl Observer<D>) {
         let CommandId(slot) = completion.id;
         let flight = self.flights[FlightId::new(slot)];
         self.flights.release(FlightId::new(slot));
@@ -220,7 +224,7 @@ impl<D: Device, W: RequestObserver> World<D, W> {
         if is_success(request.status) {
             self.rounds.record(now, latency, u64::from(flight.sectors));
         }
-        self.request_observer.request(&request);
+        observer.request(&request);
         if self.limits.until_steady && self.rounds.has_just_become_steady() {
             self.close(now);
         }

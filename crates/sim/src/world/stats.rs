@@ -81,7 +81,7 @@ impl Finished<&Spans> {
 }
 
 impl SlowRequest {
-    /// The request as a [`RequestObserver`](super::RequestObserver) has seen it.
+    /// The request as a [`Observer`](super::Observer) has seen it.
     pub fn seen(&self) -> Finished<&Spans> {
         self.with(&self.spans)
     }

@@ -20,7 +20,7 @@ fn costs_per_request_are_those_of_all_requests_that_ended_in_the_measurement() {
     scenario.run = Limits { ramp: Nanos::millis(50), duration: Nanos::millis(150), ..Limits::NONE };
     (scenario.workload.pace, scenario.workload.read) = (PaceKind::Open, 1_000_000);
     (scenario.workload.rate, scenario.workload.depth) = (40_000, 4096);
-    let mut world = scenario.host_world(|| (), (), false).expect("a good scenario");
+    let mut world = scenario.host_world(|| (), false).expect("a good scenario");
     let watch = &mut |_: &_| ControlFlow::Continue(());
     let ends = run_to_end(&mut world, scenario.horizon(), watch).expect("the drive makes progress");
     let report = Report::new(&scenario, &world, &ends.figures(), false);

@@ -42,7 +42,7 @@ fn scenario(layout: LayoutKind) -> Scenario {
 }
 
 fn run(scenario: &Scenario) -> Report {
-    let mut world = scenario.array_world(|| (), (), false).expect("it is a good scenario");
+    let mut world = scenario.array_world(|| (), false).expect("it is a good scenario");
     let ends = run_to_end(&mut world, scenario.horizon(), &mut |_| ControlFlow::Continue(()));
     let ends = ends.unwrap_or_else(|error| panic!("{}: {error}", scenario.array.layout));
     assert!(world.is_checking());
@@ -190,7 +190,7 @@ fn reads_of_collection_go_to_the_drive_with_the_token() {
     let diverted = |class: u32| {
         let mut scenario = scenario(LayoutKind::Epochs);
         scenario.workload.read_class = class;
-        let mut world = scenario.array_world(|| (), (), false).expect("it is a good scenario");
+        let mut world = scenario.array_world(|| (), false).expect("it is a good scenario");
         run_to_end(&mut world, scenario.horizon(), &mut |_| ControlFlow::Continue(())).expect("it runs");
         let figures = world.device.array().epoch_figures().expect("it has epochs");
         assert!(world.is_checking() && figures.epochs > 10, "{figures:?}");

@@ -28,7 +28,7 @@ fn scenario(requests: u64) -> Scenario {
 
 /// Runs to the end; the world checks every read, and the drive its maps.
 fn run(scenario: &Scenario) -> World<Ssd> {
-    let mut world = scenario.world((), (), false).expect("the scenario is valid");
+    let mut world = scenario.world((), false).expect("the scenario is valid");
     world.run(&mut |_| ControlFlow::Continue(()), &mut |_, _| {}).expect("it runs to its end");
     world.device.check();
     world

@@ -18,7 +18,7 @@ fn every_preset_returns_what_was_written_last() {
         scenario.precondition.state = PreparedState::Steady;
         (scenario.run.ramp, scenario.run.duration, scenario.run.requests) = (Nanos(0), Nanos(0), 60_000);
         (scenario.workload.read, scenario.workload.depth) = (300_000, 64);
-        let mut world = scenario.world((), (), false).expect("the scenario is valid");
+        let mut world = scenario.world((), false).expect("the scenario is valid");
         world.run(&mut |_| ControlFlow::Continue(()), &mut |_, _| {}).expect("it runs to its end");
         world.device.check();
         let figures = world.device.figures(world.now());
@@ -41,7 +41,7 @@ fn sources_whose_commands_are_fetched_in_turn_share_pages() {
     scenario.beside.source = scenario.workload.clone();
     // The shorter queue overtakes the longer.
     scenario.beside.source.depth = 2;
-    let mut world = scenario.world((), (), false).expect("the scenario is valid");
+    let mut world = scenario.world((), false).expect("the scenario is valid");
     world.run(&mut |_| ControlFlow::Continue(()), &mut |_, _| {}).expect("it runs to its end");
     world.device.check();
 }

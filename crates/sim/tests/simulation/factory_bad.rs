@@ -19,7 +19,7 @@ fn scenario(factory_bad: f64, state: PreparedState) -> Scenario {
 #[test]
 fn a_drive_works_around_its_bad_blocks() {
     for state in [PreparedState::Empty, PreparedState::Sequential, PreparedState::Steady] {
-        let mut world = scenario(0.1, state).world((), (), false).expect("there is room");
+        let mut world = scenario(0.1, state).world((), false).expect("there is room");
         world.run(&mut |_| std::ops::ControlFlow::Continue(()), &mut |_, _| {}).expect("it runs to its end");
         world.device.check();
         assert_eq!(world.stats.errors(), 0);
@@ -31,7 +31,7 @@ fn a_drive_with_too_many_bad_blocks_is_refused_with_a_remedy() {
     for state in [PreparedState::Sequential, PreparedState::Steady] {
         let mut scenario = scenario(0.2, state);
         scenario.device.ftl.spare = 80_000;
-        let refused = scenario.world((), (), false).err();
+        let refused = scenario.world((), false).err();
         let Some(InputError::Drive(message)) = refused else { panic!("it must be refused") };
         assert!(message.contains("good blocks") && message.contains("device.ftl.spare"), "{message}");
     }

@@ -87,7 +87,7 @@ fn requests_that_failed_are_errors_and_nothing_else() {
     let mut scenario = small();
     (scenario.host.strategy, scenario.host.timeout) = ("coop".into(), Nanos::millis(1));
     scenario.workload = SyntheticConfig { read: 500_000, depth: 32, ..scenario.workload };
-    let world = scenario.host_world(|| (), (), false).expect("a good scenario");
+    let world = scenario.host_world(|| (), false).expect("a good scenario");
     let report = report_of(&scenario, world);
     let all = report.all();
     assert!(all.errors > 10 && all.requests > 10, "{all:?}");
@@ -267,7 +267,7 @@ fn a_closed_loop_of_requests_that_take_no_time_ends_with_an_error() {
     (scenario.workload.read, scenario.run.requests) = (1_000_000, 0);
     scenario.run.duration = Nanos::millis(10);
     scenario.precondition.fill = 0;
-    let mut world = scenario.array_world(|| (), (), false).expect("a good scenario");
+    let mut world = scenario.array_world(|| (), false).expect("a good scenario");
     let watch = &mut |_: &_| ControlFlow::Continue(());
     let Err(failed) = run_to_end(&mut world, scenario.horizon(), watch) else { panic!("no time passes") };
     assert!(failed.to_string().contains("precondition.fill"), "{failed}");
@@ -293,7 +293,7 @@ fn the_waits_of_few_slow_requests_are_their_own() {
     let mut scenario = small();
     scenario.workload = SyntheticConfig { pace: PaceKind::Open, rate: 20_000, ..scenario.workload };
     scenario.run.requests = 3000;
-    let mut world = scenario.world((), (), false).expect("a good scenario");
+    let mut world = scenario.world((), false).expect("a good scenario");
     let watch = &mut |_: &_| ControlFlow::Continue(());
     let ends = run_to_end(&mut world, scenario.horizon(), watch).expect("the drive makes progress");
     let report = Report::new(&scenario, &world, &ends.figures(), false);

@@ -59,7 +59,7 @@ fn scenario(layout: Option<LayoutKind>) -> Scenario {
 type Served = World<SimulatedServer<Backing>>;
 
 fn run(scenario: &Scenario) -> (Served, Report) {
-    let mut world = scenario.kv_world(|| (), (), false).expect("it is a good scenario");
+    let mut world = scenario.kv_world(|| (), false).expect("it is a good scenario");
     let ends = run_to_end(&mut world, scenario.horizon(), &mut |_| ControlFlow::Continue(()));
     let ends = ends.unwrap_or_else(|error| panic!("{error}"));
     let report = Report::new(scenario, &world, &ends.figures(), false);

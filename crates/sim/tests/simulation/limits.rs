@@ -18,7 +18,7 @@ use tailcut_ssd::precondition::{Precondition, PreparedState};
 use tailcut_workload::SyntheticConfig;
 use tailcut_workload::config::{ArrivalKind, PaceKind};
 
-pub fn report_of<S: Storage>(scenario: &Scenario, mut world: World<S, ()>) -> Report {
+pub fn report_of<S: Storage>(scenario: &Scenario, mut world: World<S>) -> Report {
     let watch = &mut |_: &_| ControlFlow::Continue(());
     let ends = run_to_end(&mut world, scenario.horizon(), watch).expect("the drive makes progress");
     Report::new(scenario, &world, &ends.figures(), false)
@@ -26,8 +26,8 @@ pub fn report_of<S: Storage>(scenario: &Scenario, mut world: World<S, ()>) -> Re
 
 pub fn run(scenario: &Scenario) -> Report {
     match scenario.array.drives {
-        0 => report_of(scenario, scenario.world((), (), false).expect("a good scenario")),
-        _ => report_of(scenario, scenario.array_world(|| (), (), false).expect("a good scenario")),
+        0 => report_of(scenario, scenario.world((), false).expect("a good scenario")),
+        _ => report_of(scenario, scenario.array_world(|| (), false).expect("a good scenario")),
     }
 }
 

@@ -21,7 +21,7 @@ fn scenario(lsm: LsmConfig) -> Scenario {
 }
 
 fn run_world(scenario: &Scenario) -> World<Ssd> {
-    let mut world = scenario.world((), (), false).expect("the scenario is valid");
+    let mut world = scenario.world((), false).expect("the scenario is valid");
     assert!(world.is_checking());
     world.run(&mut |_| ControlFlow::Continue(()), &mut |_, _| {}).expect("it runs to its end");
     world.device.check();
@@ -82,7 +82,7 @@ proptest! {
         let mut scenario = scenario(fitted(config, sectors));
         scenario.seed = seed;
         scenario.lsm.puts = scenario.lsm.puts.min(4000);
-        let world = scenario.world((), (), false);
+        let world = scenario.world((), false);
         prop_assume!(world.is_ok());
         run_world(&scenario);
     }
@@ -97,7 +97,7 @@ fn a_drive_serves_clients_and_every_read_is_right() {
             let mut scenario =
                 Scenario { device: Preset::G.config(), run: Limits::NONE, lsm, ..Scenario::default() };
             scenario.device.geometry.blocks = 64;
-            let mut world = scenario.world((), (), false).expect("the scenario is valid");
+            let mut world = scenario.world((), false).expect("the scenario is valid");
             assert!(world.is_checking());
             world.run(&mut |_| ControlFlow::Continue(()), &mut |_, _| {}).expect("it runs to its end");
             world.device.check();

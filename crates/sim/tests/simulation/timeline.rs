@@ -7,7 +7,7 @@ use tailcut_host::array::{ArrayConfig, LayoutKind};
 use tailcut_sim::ending::{Ends, run_to_end, run_to_end_observed};
 use tailcut_sim::report::Report;
 use tailcut_sim::timeline::{Devices, MOST, Requests, Timeline};
-use tailcut_sim::world::{Limits, RequestObserver, World};
+use tailcut_sim::world::{Limits, World};
 use tailcut_sim::{Scenario, Storage};
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Precondition, Preset};
@@ -43,15 +43,15 @@ fn array(layout: LayoutKind) -> Scenario {
     scenario
 }
 
-fn recorded<S: Storage>(scenario: &Scenario, mut world: World<S, Requests>) -> (Report, Ends, Timeline) {
-    let mut devices = Devices::new();
+fn recorded<S: Storage>(scenario: &Scenario, mut world: World<S>) -> (Report, Ends, Timeline) {
+    let mut observer = (Requests::new(), Devices::new());
     let watch = &mut |_: &_| ControlFlow::Continue(());
-    let ends = run_to_end_observed(&mut world, scenario.horizon(), watch, &mut devices).expect("it runs");
+    let ends = run_to_end_observed(&mut world, scenario.horizon(), watch, &mut observer).expect("it runs");
     let report = Report::new(scenario, &world, &ends.figures(), false);
-    (report, ends, Timeline::new(world.request_observer, &devices))
+    (report, ends, Timeline::new(observer.0, &observer.1))
 }
 
-fn plain<S: Storage, W: RequestObserver>(scenario: &Scenario, mut world: World<S, W>) -> Report {
+fn plain<S: Storage>(scenario: &Scenario, mut world: World<S>) -> Report {
     let watch = &mut |_: &_| ControlFlow::Continue(());
     let ends = run_to_end(&mut world, scenario.horizon(), watch).expect("it runs");
     Report::new(scenario, &world, &ends.figures(), false)
@@ -109,13 +109,13 @@ fn assert_chips(report: &Report, timeline: &Timeline) {
 #[test]
 fn slots_of_a_drive_add_up_to_its_report_and_change_nothing() {
     let scenario = scenario();
-    let world = scenario.world((), Requests::new(), false).expect("it is a good scenario");
+    let world = scenario.world((), false).expect("it is a good scenario");
     let (report, ends, timeline) = recorded(&scenario, world);
     assert!(report.drive.erases > 0 && report.drive.programs.gc > 0, "there is something to count");
     assert_sums(&report, &ends, &timeline);
     assert_chips(&report, &timeline);
     assert!(timeline.members.is_empty() && timeline.groups.is_empty());
-    let world = scenario.world((), (), false).expect("it is a good scenario");
+    let world = scenario.world((), false).expect("it is a good scenario");
     assert_eq!(plain(&scenario, world), report, "who looks changes nothing");
 }
 
@@ -123,11 +123,11 @@ fn slots_of_a_drive_add_up_to_its_report_and_change_nothing() {
 fn slots_of_arrays_add_up_and_show_roles_and_tokens() {
     for layout in [LayoutKind::Raid5, LayoutKind::Swan5, LayoutKind::Epochs] {
         let scenario = array(layout);
-        let world = scenario.array_world(|| (), Requests::new(), false).expect("it is a good scenario");
+        let world = scenario.array_world(|| (), false).expect("it is a good scenario");
         let (report, ends, timeline) = recorded(&scenario, world);
         assert_sums(&report, &ends, &timeline);
         assert_chips(&report, &timeline);
-        let world = scenario.array_world(|| (), (), false).expect("it is a good scenario");
+        let world = scenario.array_world(|| (), false).expect("it is a good scenario");
         assert_eq!(plain(&scenario, world), report, "{layout}");
         assert_eq!(timeline.groups.len(), if layout.is_swan() { 2 } else { 0 });
         assert_eq!(timeline.members.len(), if layout.is_mirrored() { 6 } else { 0 });
@@ -154,7 +154,7 @@ fn slots_of_arrays_add_up_and_show_roles_and_tokens() {
 fn a_run_without_measurement_has_an_empty_timeline() {
     let mut scenario = scenario();
     scenario.run.ramp = Nanos::secs(1_000);
-    let world = scenario.world((), Requests::new(), false).expect("it is a good scenario");
+    let world = scenario.world((), false).expect("it is a good scenario");
     let (report, _, timeline) = recorded(&scenario, world);
     assert_eq!((timeline.slots, timeline.kinds.len()), (1, 0));
     assert_eq!(report.seconds(), 0.0);

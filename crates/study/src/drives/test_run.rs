@@ -7,9 +7,9 @@ use tailcut_base::config::Choice;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::random::Stream;
 use tailcut_base::{Cause, Device, Nanos, Op, SECTOR_BYTES, Spans, Status, Time};
-use tailcut_sim::ending::{RunFailed, run_to_end};
+use tailcut_sim::ending::{RunFailed, run_to_end_observed};
 use tailcut_sim::scenario::{InputError, Scenario};
-use tailcut_sim::world::{Finished, Limits, Progress, RequestObserver, World};
+use tailcut_sim::world::{Finished, Limits, Observer, Progress, World};
 use tailcut_ssd::Precondition;
 use tailcut_ssd::config::SsdConfig;
 use tailcut_ssd::precondition::PreparedState;
@@ -111,11 +111,11 @@ impl TestRun {
         // Without an end of its own, a test ends with its threads.
         let duration = if self.measured > Nanos::ZERO { self.warm_up + self.measured } else { Nanos::ZERO };
         let limits = Limits { ramp: self.warm_up, duration, ..Limits::NONE };
-        let meter = Meter::new(measured_threads, self);
-        let mut world = World::observed(ssd, checker, threads, limits, meter);
+        let mut meter = Meter::new(measured_threads, self);
+        let mut world = World::new(ssd, checker, threads, limits);
         let mut watch =
             |_: &Progress| if is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-        let ending = run_to_end(&mut world, scenario.horizon(), &mut watch)?;
+        let ending = run_to_end_observed(&mut world, scenario.horizon(), &mut watch, &mut meter)?;
         if ending.cut_short {
             return Err(TestError::Interrupted);
         }
@@ -125,7 +125,7 @@ impl TestRun {
         let counts = &ending.figures()[0].counts;
         let pages = counts.programmed_user + counts.programmed_gc + counts.pages_spoiled;
         let programmed = pages * device.geometry.page_bytes;
-        let found = world.request_observer.measurement(world.now(), programmed);
+        let found = meter.measurement(world.now(), programmed);
         Ok(Measurement { simulated: world.completed(), ..found })
     }
 }
@@ -178,8 +178,8 @@ impl Meter {
     }
 }
 
-impl RequestObserver for Meter {
-    fn begin(&mut self, now: Time) {
+impl<D> Observer<D> for Meter {
+    fn begin(&mut self, _: &D, now: Time) {
         self.from = now;
         self.until = if self.length > Nanos::ZERO { now + self.length } else { Time::NEVER };
     }
