@@ -23,6 +23,20 @@ pub fn write_json(value: &serde_json::Value, file: &Path, out: &mut dyn Write) -
     Ok(write_file(file, text.as_bytes())?)
 }
 
+/// Records as CSV (RFC 4180, but lines end with a line feed): fields are quoted where they have to be. All
+/// records must have equally many fields.
+pub fn csv<R>(records: impl IntoIterator<Item = R>) -> String
+where
+    R: IntoIterator<Item = String>,
+{
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for record in records {
+        writer.write_record(record).expect("records are equally long, and memory takes them");
+    }
+    let bytes = writer.into_inner().expect("memory takes everything");
+    String::from_utf8(bytes).expect("it was made of texts")
+}
+
 /// Makes sure that results can be written before anything is run for them: creates `folder`, and tries a file
 /// in it and in the folder of each of `files`. A pipe or device among them is only looked at.
 ///
@@ -174,6 +188,13 @@ mod tests {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
+    }
+
+    #[test]
+    fn fields_with_commas_and_quotes_are_quoted() {
+        let records = [["[60us, 90us]", "plain", ""], ["say \"b\"", "two\nlines", "\u{b5}s"]];
+        let text = csv(records.map(|record| record.map(String::from)));
+        assert_eq!(text, "\"[60us, 90us]\",plain,\n\"say \"\"b\"\"\",\"two\nlines\",\u{b5}s\n");
     }
 
     #[test]

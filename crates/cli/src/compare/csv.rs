@@ -1,6 +1,7 @@
 //! Results as a table of runs: a row for each, for spreadsheets and data frames.
 
 use super::results::{Point, Results, RunOf};
+use crate::output;
 
 /// A table of runs: a column for each factor, then what identifies the run, its quantities, and its error.
 pub struct Runs<'r> {
@@ -62,44 +63,18 @@ impl Runs<'_> {
 
     /// The table as CSV (RFC 4180, lines end with a line feed): nothing is an empty field.
     pub fn to_csv(&self) -> String {
-        let mut text = line(self.head().iter().map(|name| quoted(name)));
-        for row in self.rows() {
-            text += &line(row.iter().map(Value::field));
-        }
-        text
+        let rows = self.rows().map(|row| row.iter().map(Value::field).collect());
+        output::csv(std::iter::once(self.head()).chain(rows))
     }
 }
 
 impl Value {
     fn field(&self) -> String {
         match self {
-            Value::Text(text) => quoted(text),
+            Value::Text(text) => text.clone(),
             Value::Number(number) => number.to_string(),
             Value::Count(count) => count.to_string(),
             Value::Unknown => String::new(),
         }
-    }
-}
-
-fn line(fields: impl Iterator<Item = String>) -> String {
-    fields.collect::<Vec<String>>().join(",") + "\n"
-}
-
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        return format!("\"{}\"", text.replace('"', "\"\""));
-    }
-    text.to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fields_with_commas_and_quotes_are_quoted() {
-        assert_eq!(quoted("[60us, 90us]"), "\"[60us, 90us]\"");
-        assert_eq!(quoted("say \"b\""), "\"say \"\"b\"\"\"");
-        assert_eq!(quoted("plain"), "plain");
     }
 }

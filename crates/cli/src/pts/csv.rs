@@ -2,21 +2,17 @@
 
 use super::Report;
 use super::against::COLUMNS;
+use crate::output;
 
 /// All results of all tests.
 pub fn text(report: &Report) -> String {
-    let mut text = format!("{}\n", COLUMNS.join(","));
+    let mut lines = vec![COLUMNS.map(String::from)];
     for tested in &report.tests {
+        let name = tested.procedure.test.name();
         for row in report.rows(tested) {
             let Some(value) = row.measured else { continue };
-            let name = tested.procedure.test.name();
-            let (case, quantity) = (quoted(&row.case), quoted(&row.quantity));
-            text += &format!("{name},{case},{quantity},{},{value}\n", row.unit);
+            lines.push([name.into(), row.case, row.quantity, row.unit.into_owned(), value.to_string()]);
         }
     }
-    text
-}
-
-fn quoted(text: &str) -> String {
-    if text.contains(',') { format!("\"{text}\"") } else { text.to_owned() }
+    output::csv(lines)
 }
