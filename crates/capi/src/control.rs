@@ -1,6 +1,6 @@
 //! The control interface of the drives below a store.
 
-use crate::border::{behind, cross};
+use crate::border::{Out, behind, cross};
 use crate::failure::{Failure, Status};
 use std::ffi::c_int;
 use tailcut_base::control::{Control, ControlReply, GcThresholds, Windows};
@@ -25,16 +25,17 @@ pub unsafe extern "C" fn tailcut_control(
     results: *mut Results,
 ) -> c_int {
     cross(|| {
-        // SAFETY: a store is valid until it is closed.
+        // SAFETY: a store is a handle, made by `tailcut_open`: null, or aligned, initialised, only shared,
+        // and not closed during the call.
         let store: &Store = unsafe { behind(store, "store") }?;
-        // SAFETY: it is null, or points to three numbers.
+        // SAFETY: an input: null, or aligned, initialised, and not written during the call.
         let values = unsafe { values.as_ref() };
         let call = understand(call, values, store.now())?;
         let results_of = results_of(store.control(drive as usize, call)?)?;
         if let Some(found) = results_of {
-            // SAFETY: it is null, or room for two numbers.
-            let results = unsafe { results.as_mut() };
-            *results.ok_or_else(|| Failure::argument("results are NULL, and the call has some"))? = found;
+            // SAFETY: an output: null, or aligned, writable, and accessed by nobody else during the call.
+            let results = unsafe { Out::optional(results) };
+            results.ok_or_else(|| Failure::argument("results are NULL, and the call has some"))?.write(found);
         }
         Ok(Status::Ok)
     })

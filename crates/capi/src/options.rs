@@ -80,20 +80,22 @@ pub extern "C" fn tailcut_options_new() -> *mut OptionValues {
 /// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_options_free(options: *mut OptionValues) {
-    // SAFETY: options come from `tailcut_options_new`, and belong to the caller that frees them.
+    // SAFETY: a handle: null, or from `give` in `tailcut_options_new`, freed once, and used by no other
+    // thread.
     drop(unsafe { reclaim(options) });
 }
 
 /// Changes options.
 ///
 /// # Safety
-/// They are null, or options that are not in use elsewhere.
+/// They are null, or aligned, initialised, alive, and used by this thread alone.
 unsafe fn change(
     options: *mut OptionValues,
     change: impl FnOnce(&mut OptionValues) -> Result<(), Failure>,
 ) -> c_int {
     cross(|| {
-        // SAFETY: guaranteed by the caller, as documented above.
+        // SAFETY: the caller guarantees that they are null, or aligned, initialised, alive and used by this
+        // thread alone.
         let options = unsafe { behind_mut(options, "options") }?;
         change(options).map(|()| Status::Ok)
     })
@@ -108,7 +110,8 @@ macro_rules! setter {
         /// The pointers satisfy the rules of the header.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(options: *mut OptionValues, $value: $kind) -> c_int {
-            // SAFETY: options are used by one thread at a time.
+            // SAFETY: options are a handle: null, or aligned, initialised, alive, and used by this thread
+            // alone.
             unsafe { change(options, |$options| $set) }
         }
     };
@@ -164,7 +167,8 @@ setter!(tailcut_options_memory_drive(bytes: u64), options => {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_options_device(options: *mut OptionValues, path: *const c_char) -> c_int {
     let add = |options: &mut OptionValues| {
-        // SAFETY: the text is NUL-terminated.
+        // SAFETY: an input: null, or a readable text with a NUL at its end that nobody writes during the
+        // call.
         let path = unsafe { text(path, "path") }?;
         if path.is_empty() || options.paths.len() >= MOST_DRIVES as usize {
             return Err(Failure::argument(format!(
@@ -174,7 +178,7 @@ pub unsafe extern "C" fn tailcut_options_device(options: *mut OptionValues, path
         options.paths.push(path.into());
         Ok(())
     };
-    // SAFETY: options are used by one thread at a time.
+    // SAFETY: options are a handle: null, or aligned, initialised, alive, and used by this thread alone.
     unsafe { change(options, add) }
 }
 
@@ -189,7 +193,8 @@ pub unsafe extern "C" fn tailcut_options_array(
     groups: u32,
 ) -> c_int {
     let set = |options: &mut OptionValues| {
-        // SAFETY: the text is NUL-terminated.
+        // SAFETY: an input: null, or a readable text with a NUL at its end that nobody writes during the
+        // call.
         let name = unsafe { text(layout, "layout") }?;
         let layout = LayoutKind::all().iter().find(|layout| layout.name() == name);
         let names = || {
@@ -201,19 +206,20 @@ pub unsafe extern "C" fn tailcut_options_array(
         options.layout = Some((*layout.ok_or_else(names)?, groups));
         Ok(())
     };
-    // SAFETY: options are used by one thread at a time.
+    // SAFETY: options are a handle: null, or aligned, initialised, alive, and used by this thread alone.
     unsafe { change(options, set) }
 }
 
 /// The options that were set; the defaults for null.
 ///
 /// # Safety
-/// They are null, or options that are not modified meanwhile.
+/// They are null, or aligned, initialised, alive, and not modified meanwhile.
 pub unsafe fn read(options: *const OptionValues) -> Result<Options, Failure> {
     if options.is_null() {
         return OptionValues::default().options();
     }
-    // SAFETY: guaranteed by the caller, as documented above.
+    // SAFETY: the caller guarantees that they are null, or aligned, initialised, alive and used by this
+    // thread alone.
     unsafe { behind(options, "options") }?.options()
 }
 

@@ -1,6 +1,6 @@
 //! Asynchronous operations.
 
-use crate::border::{behind, behind_mut, bytes, cross, give, reclaim};
+use crate::border::{Out, behind, bytes, cross, give, reclaim};
 use crate::failure::{Failure, Status, status_from};
 use crate::store::{Write, for_a_time, set_in};
 use std::ffi::{c_int, c_void};
@@ -85,17 +85,18 @@ pub unsafe extern "C" fn tailcut_queue_open(
     queue: *mut *mut Handle,
 ) -> c_int {
     cross(|| {
-        // SAFETY: it is null, or room for a pointer.
-        let queue = unsafe { behind_mut(queue, "queue") }?;
-        *queue = null_mut();
-        // SAFETY: a store is valid until it is closed.
+        // SAFETY: an output: null, or aligned, writable, and accessed by nobody else during the call.
+        let queue = unsafe { Out::new(queue, "queue") }?;
+        queue.write(null_mut());
+        // SAFETY: a store is a handle, made by `tailcut_open`: null, or aligned, initialised, only shared,
+        // and not closed during the call.
         let store: &Store = unsafe { behind(store, "store") }?;
         if !(1..=MOST_ROOM).contains(&room) {
             return Err(Failure::argument(format!(
                 "a queue has room for 1 to {MOST_ROOM} operations, and not {room}"
             )));
         }
-        *queue = give(Handle { queue: store.queue(room), spare: Mutex::default() });
+        queue.write(give(Handle { queue: store.queue(room), spare: Mutex::default() }));
         Ok(Status::Ok)
     })
 }
@@ -106,14 +107,16 @@ pub unsafe extern "C" fn tailcut_queue_open(
 /// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_queue_close(queue: *mut Handle) {
-    // SAFETY: queues come from `tailcut_queue_open`, and belong to the caller that closes them.
+    // SAFETY: a handle: null, or from `give` in `tailcut_queue_open`, closed once, and used by no other
+    // thread meanwhile or later.
     drop(unsafe { reclaim(queue) });
 }
 
 /// Submits an operation made from a spare buffer and a key.
 ///
 /// # Safety
-/// Queue and key are null or valid.
+/// Queue and key are each null, or aligned, initialised and alive until the function returns; the queue is
+/// only shared, and nobody writes the key.
 unsafe fn submit(
     queue: *const Handle,
     (key, length): (*const c_void, usize),
@@ -121,9 +124,11 @@ unsafe fn submit(
     make: impl FnOnce(Vec<u8>, &[u8]) -> Result<Operation, Failure>,
 ) -> c_int {
     cross(|| {
-        // SAFETY: the caller guarantees that the queue is null or valid.
+        // SAFETY: the caller guarantees that the queue is null, or aligned, initialised, only shared, and not
+        // closed during the call.
         let queue = unsafe { behind(queue, "queue") }?;
-        // SAFETY: the caller guarantees that the key is valid.
+        // SAFETY: the caller guarantees that the key is null, or readable and initialised in its whole
+        // length, and not written during the call.
         let key = unsafe { bytes(key, length, "key") }?;
         let buffer = queue.spare().buffers.pop().unwrap_or_default();
         queue.submit(make(buffer, key)?, user_data)
@@ -141,7 +146,8 @@ pub unsafe extern "C" fn tailcut_submit_get(
     key_length: usize,
     user_data: *mut c_void,
 ) -> c_int {
-    // SAFETY: queue and key are null or valid.
+    // SAFETY: a handle and an input: each null, or aligned, initialised and alive during the call; the queue
+    // is only shared, and nobody writes the key.
     unsafe { submit(queue, (key, key_length), user_data, |buffer, key| Ok(Operation::get_in(buffer, key)?)) }
 }
 
@@ -159,9 +165,11 @@ pub unsafe extern "C" fn tailcut_submit_set(
     how: *const Write,
     user_data: *mut c_void,
 ) -> c_int {
-    // SAFETY: key and value are valid, and `how` is null or valid.
+    // SAFETY: inputs: each null, or aligned, readable and initialised in its whole length, and not written
+    // during the call.
     let make = |buffer, _: &[u8]| unsafe { set_in(buffer, (key, key_length), (value, value_length), how) };
-    // SAFETY: queue and key are null or valid.
+    // SAFETY: a handle and an input: each null, or aligned, initialised and alive during the call; the queue
+    // is only shared, and nobody writes the key.
     unsafe { submit(queue, (key, key_length), user_data, make) }
 }
 
@@ -178,7 +186,8 @@ pub unsafe extern "C" fn tailcut_submit_touch(
     user_data: *mut c_void,
 ) -> c_int {
     let make = |_, key: &[u8]| Ok(for_a_time(Operation::touch(key)?, lifetime));
-    // SAFETY: queue and key are null or valid.
+    // SAFETY: a handle and an input: each null, or aligned, initialised and alive during the call; the queue
+    // is only shared, and nobody writes the key.
     unsafe { submit(queue, (key, key_length), user_data, make) }
 }
 
@@ -193,7 +202,8 @@ pub unsafe extern "C" fn tailcut_submit_delete(
     key_length: usize,
     user_data: *mut c_void,
 ) -> c_int {
-    // SAFETY: queue and key are null or valid.
+    // SAFETY: a handle and an input: each null, or aligned, initialised and alive during the call; the queue
+    // is only shared, and nobody writes the key.
     unsafe { submit(queue, (key, key_length), user_data, |_, key| Ok(Operation::delete(key)?)) }
 }
 
@@ -204,7 +214,8 @@ pub unsafe extern "C" fn tailcut_submit_delete(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_submit_flush(queue: *mut Handle, user_data: *mut c_void) -> c_int {
     cross(|| {
-        // SAFETY: a queue is valid until it is closed.
+        // SAFETY: a queue is a handle, made by `tailcut_queue_open`: null, or aligned, initialised, only
+        // shared, and not closed during the call.
         let queue: &Handle = unsafe { behind(queue, "queue") }?;
         queue.submit(Operation::flush(), user_data)
     })
@@ -217,16 +228,17 @@ pub unsafe extern "C" fn tailcut_submit_flush(queue: *mut Handle, user_data: *mu
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_queue_descriptor(queue: *mut Handle, descriptor: *mut c_int) -> c_int {
     cross(|| {
-        // SAFETY: a queue is valid until it is closed.
+        // SAFETY: a queue is a handle, made by `tailcut_queue_open`: null, or aligned, initialised, only
+        // shared, and not closed during the call.
         let queue: &Handle = unsafe { behind(queue, "queue") }?;
-        // SAFETY: it is null, or room for a number.
-        let descriptor = unsafe { behind_mut(descriptor, "descriptor") }?;
+        // SAFETY: an output: null, or aligned, writable, and accessed by nobody else during the call.
+        let descriptor = unsafe { Out::new(descriptor, "descriptor") }?;
         let wakes = queue.queue.wakes();
         let wakes = wakes.map_err(|why| Failure {
             status: Status::System,
             message: format!("the system refuses a descriptor: {why}"),
         });
-        *descriptor = wakes?.as_raw_fd();
+        descriptor.write(wakes?.as_raw_fd());
         Ok(Status::Ok)
     })
 }
@@ -244,10 +256,11 @@ pub unsafe extern "C" fn tailcut_wait(
     count: *mut usize,
 ) -> c_int {
     cross(|| {
-        // SAFETY: a queue is valid until it is closed.
+        // SAFETY: a queue is a handle, made by `tailcut_queue_open`: null, or aligned, initialised, only
+        // shared, and not closed during the call.
         let queue: &Handle = unsafe { behind(queue, "queue") }?;
-        // SAFETY: it is null, or room for a number.
-        let count = unsafe { behind_mut(count, "count") }?;
+        // SAFETY: an output: null, or aligned, writable, and accessed by nobody else during the call.
+        let count = unsafe { Out::new(count, "count") }?;
         if completions.is_null() || room == 0 {
             return Err(Failure::argument("completions want room for one at least"));
         }
@@ -262,11 +275,13 @@ pub unsafe extern "C" fn tailcut_wait(
             }
         };
         let mut taken = std::mem::take(&mut queue.spare().completions);
-        *count = queue.queue.take(&mut taken, room, wait);
+        count.write(queue.queue.take(&mut taken, room, wait));
         for (place, completion) in taken.drain(..).enumerate() {
-            // SAFETY: there is room for as many as were taken.
+            // SAFETY: the caller has given room for `room` completions in one object, and at most so many
+            // were taken.
             let to = unsafe { completions.add(place) };
-            // SAFETY: it is room for a completion, whatever it holds.
+            // SAFETY: within that room: aligned, writable, and accessed by nobody else during the call. It
+            // may be uninitialised, and is not read.
             unsafe { to.write(queue.told(completion)) };
         }
         queue.spare().completions = taken;

@@ -1,6 +1,6 @@
 //! Statistics and status of a store.
 
-use crate::border::{behind, behind_mut, cross};
+use crate::border::{Out, behind, cross};
 use crate::failure::{Failure, Status};
 use std::ffi::{c_char, c_int};
 use tailcut_rt::embedded::Store;
@@ -37,10 +37,15 @@ pub struct Figures {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_stats(store: *mut Store, statistics: *mut Figures) -> c_int {
     cross(|| {
-        // SAFETY: a store is valid until it is closed.
+        // SAFETY: a store is a handle, made by `tailcut_open`: null, or aligned, initialised, only shared,
+        // and not closed during the call.
         let store: &Store = unsafe { behind(store, "store") }?;
-        // SAFETY: every caller provides the size, which is the first field.
-        let size = *unsafe { behind_mut(statistics.cast::<usize>(), "statistics") }?;
+        if statistics.is_null() {
+            return Err(Failure::argument("statistics is NULL"));
+        }
+        // SAFETY: not null; the caller has set the first field, which is readable and aligned as the
+        // structure is.
+        let size = unsafe { statistics.cast::<usize>().read() };
         if !(size_of::<usize>()..=MOST_SIZE).contains(&size) {
             let message = format!("statistics.size is {size}: set it to sizeof(tailcut_statistics)");
             return Err(Failure::argument(message));
@@ -66,10 +71,12 @@ pub unsafe extern "C" fn tailcut_stats(store: *mut Store, statistics: *mut Figur
             copied: all.engine.copied,
             damaged: all.engine.damaged,
         };
-        // SAFETY: `size` bytes are valid for writes, with any content.
+        // SAFETY: the structure has `size` bytes as its caller knows it: writable, and accessed by nobody
+        // else during the call.
         unsafe { statistics.cast::<u8>().write_bytes(0, size) };
         let known = size.min(size_of::<Figures>());
-        // SAFETY: both have `known` bytes, consist of numbers without padding, and do not overlap.
+        // SAFETY: both have at least `known` bytes; ours are integers without padding, so initialised, and on
+        // our own stack, so the two do not overlap.
         unsafe { (&raw const figures).cast::<u8>().copy_to_nonoverlapping(statistics.cast(), known) };
         Ok(Status::Ok)
     })
@@ -87,23 +94,25 @@ pub unsafe extern "C" fn tailcut_describe(
     length: *mut usize,
 ) -> c_int {
     cross(|| {
-        // SAFETY: a store is valid until it is closed.
+        // SAFETY: a store is a handle, made by `tailcut_open`: null, or aligned, initialised, only shared,
+        // and not closed during the call.
         let store: &Store = unsafe { behind(store, "store") }?;
         if text.is_null() && room > 0 {
             return Err(Failure::argument("text is NULL, and room is not 0"));
         }
         let all = store.status()?;
-        // SAFETY: it is null, or room for a number.
-        if let Some(length) = unsafe { length.as_mut() } {
-            *length = all.len();
+        // SAFETY: an output: null, or aligned, writable, and accessed by nobody else during the call.
+        if let Some(length) = unsafe { Out::optional(length) } {
+            length.write(all.len());
         }
         let Some(most) = room.checked_sub(1) else { return Ok(Status::Ok) };
         let shown = all.len().min(most);
-        // SAFETY: there is room for one byte more than that, and it does not overlap the source.
+        // SAFETY: `text` has `room` bytes, which are writable, more than `shown`, and accessed by nobody
+        // else; the source is memory of ours, so the two do not overlap.
         unsafe { all.as_ptr().copy_to_nonoverlapping(text.cast(), shown) };
-        // SAFETY: there is room for one more.
+        // SAFETY: `shown` is less than the `room` bytes of that object.
         let end = unsafe { text.add(shown) };
-        // SAFETY: it is within the buffer.
+        // SAFETY: within the buffer: writable, and accessed by nobody else during the call.
         unsafe { end.write(0) };
         Ok(Status::Ok)
     })

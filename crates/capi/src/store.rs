@@ -1,6 +1,6 @@
 //! A store, and its synchronous operations.
 
-use crate::border::{behind, behind_mut, bytes, cross, give, reclaim};
+use crate::border::{Out, behind, bytes, cross, give, reclaim};
 use crate::failure::{Failure, Status, status_from};
 use crate::options::{self, OptionValues};
 use std::ffi::{c_int, c_void};
@@ -29,10 +29,8 @@ pub struct Write {
 impl Write {
     /// Applies these settings to an operation.
     fn apply(&self, operation: Operation) -> Result<Operation, Failure> {
-        if self.size < size_of::<Write>() || self.reserved != 0 {
-            return Err(Failure::argument(
-                "how an item is written: begin with TAILCUT_WRITE_INIT, which sets size and reserved",
-            ));
+        if self.reserved != 0 {
+            return Err(not_initialised());
         }
         let when = match self.when {
             0 => PutCondition::Always,
@@ -49,6 +47,10 @@ impl Write {
     }
 }
 
+fn not_initialised() -> Failure {
+    Failure::argument("how an item is written: begin with TAILCUT_WRITE_INIT, which sets size and reserved")
+}
+
 /// Limits the lifetime of the item in seconds; 0 for no expiry.
 pub fn for_a_time(operation: Operation, lifetime: u32) -> Operation {
     match lifetime {
@@ -60,23 +62,33 @@ pub fn for_a_time(operation: Operation, lifetime: u32) -> Operation {
 /// A set operation in an existing buffer.
 ///
 /// # Safety
-/// Key and value are valid, and `how` is null or valid.
+/// Key, value and `how` are each null, or aligned, readable and initialised in their whole length, and not
+/// written until the function returns.
 pub unsafe fn set_in(
     buffer: Vec<u8>,
     (key, key_length): (*const c_void, usize),
     (value, value_length): (*const c_void, usize),
     how: *const Write,
 ) -> Result<Operation, Failure> {
-    // SAFETY: the caller guarantees that the key is valid.
+    // SAFETY: the caller guarantees that the key is null, or readable and initialised in its whole length,
+    // and not written during the call.
     let key = unsafe { bytes(key, key_length, "key") }?;
-    // SAFETY: the caller guarantees that the value is valid.
+    // SAFETY: the caller guarantees that the value is null, or readable and initialised in its whole length,
+    // and not written during the call.
     let value = unsafe { bytes(value, value_length, "value") }?;
     let operation = Operation::set_in(buffer, key, value)?;
-    // SAFETY: the caller guarantees that a non-null pointer is valid.
-    match unsafe { how.as_ref() } {
-        Some(how) => how.apply(operation),
-        None => Ok(operation),
+    if how.is_null() {
+        return Ok(operation);
     }
+    // SAFETY: the caller guarantees that it is aligned and not written during the call; whatever its version,
+    // the structure begins with its size.
+    let size = unsafe { how.cast::<usize>().read() };
+    if size < size_of::<Write>() {
+        return Err(not_initialised());
+    }
+    // SAFETY: the caller guarantees that it is aligned, readable and initialised in its whole size, which was
+    // checked, and not written during the call.
+    unsafe { behind(how, "how") }?.apply(operation)
 }
 
 /// See the header.
@@ -86,12 +98,12 @@ pub unsafe fn set_in(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_open(options: *const OptionValues, store: *mut *mut Store) -> c_int {
     cross(|| {
-        // SAFETY: it is null, or room for a pointer.
-        let store = unsafe { behind_mut(store, "store") }?;
-        *store = null_mut();
-        // SAFETY: options are not modified while a store is opened with them.
+        // SAFETY: an output: null, or aligned, writable, and accessed by nobody else during the call.
+        let store = unsafe { Out::new(store, "store") }?;
+        store.write(null_mut());
+        // SAFETY: options are a handle: null, or aligned, initialised, alive, and used by this thread alone.
         let options = unsafe { options::read(options) }?;
-        *store = give(Store::open(options)?);
+        store.write(give(Store::open(options)?));
         Ok(Status::Ok)
     })
 }
@@ -103,7 +115,8 @@ pub unsafe extern "C" fn tailcut_open(options: *const OptionValues, store: *mut 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_close(store: *mut Store) -> c_int {
     cross(|| {
-        // SAFETY: stores come from `tailcut_open`, and belong to the caller that closes them.
+        // SAFETY: a handle: null, or from `give` in `tailcut_open`, closed once, and used by no other thread
+        // meanwhile or later.
         match unsafe { reclaim(store) } {
             Some(store) => Ok(store.close().map(|_| Status::Ok)?),
             None => Ok(Status::Ok),
@@ -114,9 +127,10 @@ pub unsafe extern "C" fn tailcut_close(store: *mut Store) -> c_int {
 /// Executes an operation; returns its status, and the version if one was written.
 ///
 /// # Safety
-/// The store is null, or was opened and not closed.
+/// The store is null, or aligned, initialised, only shared, and not closed until the function returns.
 unsafe fn carry_out(store: *const Store, operation: Operation) -> Result<(Status, u64), Failure> {
-    // SAFETY: the caller guarantees that it is null or valid.
+    // SAFETY: the caller guarantees that it is null, or aligned, initialised, alive and only shared during
+    // the call.
     let store = unsafe { behind(store, "store") }?;
     let result = store.carry_out(operation)?.result;
     let version = if let Outcome::Stored { version } = result? { version } else { 0 };
@@ -135,15 +149,16 @@ pub unsafe extern "C" fn tailcut_get(
     value: *mut *mut Value,
 ) -> c_int {
     cross(|| {
-        // SAFETY: it is null, or room for a pointer.
-        let value = unsafe { behind_mut(value, "value") }?;
-        *value = null_mut();
-        // SAFETY: a store is valid until it is closed.
+        // SAFETY: an output: null, or aligned, writable, and accessed by nobody else during the call.
+        let value = unsafe { Out::new(value, "value") }?;
+        value.write(null_mut());
+        // SAFETY: a store is a handle, made by `tailcut_open`: null, or aligned, initialised, only shared,
+        // and not closed during the call.
         let store: &Store = unsafe { behind(store, "store") }?;
-        // SAFETY: the key is valid.
+        // SAFETY: an input: null, or so many readable, initialised bytes that nobody writes during the call.
         let key = unsafe { bytes(key, key_length, "key") }?;
         let Some(found) = store.get(key)? else { return Ok(Status::NotFound) };
-        *value = give(found);
+        value.write(give(found));
         Ok(Status::Ok)
     })
 }
@@ -163,13 +178,15 @@ pub unsafe extern "C" fn tailcut_set(
     version: *mut u64,
 ) -> c_int {
     cross(|| {
-        // SAFETY: key and value are valid, and `how` is null or valid.
+        // SAFETY: inputs: each null, or aligned, readable and initialised in its whole length, and not
+        // written during the call.
         let operation = unsafe { set_in(Vec::new(), (key, key_length), (value, value_length), how) }?;
-        // SAFETY: a store is valid until it is closed.
+        // SAFETY: a store is a handle, made by `tailcut_open`: null, or aligned, initialised, only shared,
+        // and not closed during the call.
         let (status, new) = unsafe { carry_out(store, operation) }?;
-        // SAFETY: it is null, or room for a version.
-        if let Some(version) = unsafe { version.as_mut() }.filter(|_| status == Status::Ok) {
-            *version = new;
+        // SAFETY: an output: null, or aligned, writable, and accessed by nobody else during the call.
+        if let Some(version) = unsafe { Out::optional(version) }.filter(|_| status == Status::Ok) {
+            version.write(new);
         }
         Ok(status)
     })
@@ -186,7 +203,8 @@ pub unsafe extern "C" fn tailcut_touch(
     key_length: usize,
     lifetime: u32,
 ) -> c_int {
-    // SAFETY: store and key are null or valid.
+    // SAFETY: a handle and an input: each null, or aligned, initialised and alive during the call; the store
+    // is only shared, and nobody writes the key.
     unsafe { about_key(store, (key, key_length), |key| Ok(for_a_time(Operation::touch(key)?, lifetime))) }
 }
 
@@ -196,23 +214,27 @@ pub unsafe extern "C" fn tailcut_touch(
 /// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_delete(store: *mut Store, key: *const c_void, key_length: usize) -> c_int {
-    // SAFETY: store and key are null or valid.
+    // SAFETY: a handle and an input: each null, or aligned, initialised and alive during the call; the store
+    // is only shared, and nobody writes the key.
     unsafe { about_key(store, (key, key_length), Operation::delete) }
 }
 
 /// Executes an operation on a key.
 ///
 /// # Safety
-/// Store and key are null or valid.
+/// Store and key are each null, or aligned, initialised and alive until the function returns; the store is
+/// only shared, and nobody writes the key.
 unsafe fn about_key(
     store: *const Store,
     (key, length): (*const c_void, usize),
     make: impl FnOnce(&[u8]) -> Result<Operation, Error>,
 ) -> c_int {
     cross(|| {
-        // SAFETY: the caller guarantees that the key is valid.
+        // SAFETY: the caller guarantees that the key is null, or readable and initialised in its whole
+        // length, and not written during the call.
         let operation = make(unsafe { bytes(key, length, "key") }?)?;
-        // SAFETY: the caller guarantees that the store is null or valid.
+        // SAFETY: the caller guarantees that the store is null, or aligned, initialised, only shared, and not
+        // closed during the call.
         unsafe { carry_out(store, operation) }.map(|(status, _)| status)
     })
 }
@@ -223,7 +245,8 @@ unsafe fn about_key(
 /// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_flush(store: *mut Store) -> c_int {
-    // SAFETY: a store is valid until it is closed.
+    // SAFETY: a store is a handle, made by `tailcut_open`: null, or aligned, initialised, only shared, and
+    // not closed during the call.
     cross(|| unsafe { carry_out(store, Operation::flush()) }.map(|(status, _)| status))
 }
 
@@ -233,6 +256,7 @@ pub unsafe extern "C" fn tailcut_flush(store: *mut Store) -> c_int {
 /// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_clear(store: *mut Store) -> c_int {
-    // SAFETY: a store is valid until it is closed.
+    // SAFETY: a store is a handle, made by `tailcut_open`: null, or aligned, initialised, only shared, and
+    // not closed during the call.
     cross(|| unsafe { carry_out(store, Operation::clear()) }.map(|(status, _)| status))
 }
