@@ -63,7 +63,8 @@ pub fn yield_to_none() -> io::Result<()> {
 pub fn user_and_system_time() -> io::Result<[Nanos; 2]> {
     // SAFETY: it is a plain structure of integers, for which zeros are valid.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: the structure is ours and outlives the call.
+    // SAFETY: the structure is on our stack: aligned, valid for writes during the call, and accessed by
+    // nothing else.
     if unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) } != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -84,7 +85,9 @@ pub fn become_user(name: &str) -> io::Result<()> {
     // SAFETY: it is a plain structure of integers and pointers, for which zeros are valid.
     let mut user: libc::passwd = unsafe { std::mem::zeroed() };
     let (mut texts, mut found) = (vec![0; USER_BYTES], std::ptr::null_mut());
-    // SAFETY: all pointers are to memory of ours that outlives the call and `user`, with the length given.
+    // SAFETY: the name ends with NUL; the others are aligned and valid for writes, the text for the length
+    // given, none overlaps another, and all are ours until after the last use of `user`, which points into
+    // the text.
     let code = unsafe {
         libc::getpwnam_r(name.as_ptr(), &raw mut user, texts.as_mut_ptr(), texts.len(), &raw mut found)
     };
@@ -94,9 +97,10 @@ pub fn become_user(name: &str) -> io::Result<()> {
         (code, _) => return Err(io::Error::from_raw_os_error(code)),
     }
     let done = |code: i32| if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
-    // SAFETY: the name is a string of C that outlives the call.
+    // SAFETY: the name ends with NUL, and is not written during the call.
     done(unsafe { libc::initgroups(name.as_ptr(), user.pw_gid) })?;
-    // SAFETY: numbers are all that it is given; it changes all threads of the process.
+    // SAFETY: it is given a number only, and touches no memory of ours; libc changes all threads of the
+    // process.
     done(unsafe { libc::setgid(user.pw_gid) })?;
     // SAFETY: as above.
     done(unsafe { libc::setuid(user.pw_uid) })
@@ -119,7 +123,8 @@ pub fn silence_output(errors: bool) -> io::Result<()> {
     let nowhere = File::options().read(true).write(true).open("/dev/null")?;
     let targets = [(true, libc::STDOUT_FILENO), (errors, libc::STDERR_FILENO)];
     for (_, target) in targets.into_iter().filter(|&(is_asked, _)| is_asked) {
-        // SAFETY: both descriptors are open, and no Rust value owns the standard ones.
+        // SAFETY: it is given numbers only. Both descriptors are open, and no Rust value owns the standard
+        // ones, so none is closed below its owner.
         if unsafe { libc::dup2(nowhere.as_raw_fd(), target) } < 0 {
             return Err(io::Error::last_os_error());
         }
@@ -133,7 +138,8 @@ const USER_BYTES: usize = 16 << 10;
 fn schedule(policy: i32) -> io::Result<()> {
     // SAFETY: it is a plain structure of integers, for which zeros are valid.
     let none: libc::sched_param = unsafe { std::mem::zeroed() };
-    // SAFETY: the structure outlives the call; 0 denotes the calling thread.
+    // SAFETY: the structure is initialised, on our stack, and read during the call only; 0 denotes the
+    // calling thread.
     match unsafe { libc::sched_setscheduler(0, policy, &raw const none) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
@@ -145,13 +151,14 @@ fn schedule(policy: i32) -> io::Result<()> {
 pub fn take_no_signals() {
     // SAFETY: it is a plain structure of integers, for which zeros are valid.
     let mut signals: libc::sigset_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the set is ours.
+    // SAFETY: the set is on our stack: aligned, valid for writes during the call, and accessed by nothing
+    // else.
     unsafe { libc::sigfillset(&raw mut signals) };
     for fault in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS] {
-        // SAFETY: the set is ours, and the number that of a signal.
+        // SAFETY: as above; the set is initialised, and the number that of a signal.
         unsafe { libc::sigdelset(&raw mut signals, fault) };
     }
-    // SAFETY: the set outlives the call, and the previous set is not requested.
+    // SAFETY: the set is initialised and read during the call only; a null pointer asks for no previous set.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const signals, std::ptr::null_mut()) };
 }
 
@@ -176,7 +183,8 @@ pub fn prefer_large_pages(memory: &[u8]) {
     let begin = (memory.as_ptr() as usize).next_multiple_of(LARGE_PAGE);
     let end = (memory.as_ptr() as usize + memory.len()) / LARGE_PAGE * LARGE_PAGE;
     if begin < end {
-        // SAFETY: the range lies within mapped memory, whose content does not change.
+        // SAFETY: the range lies within `memory`, which is mapped and borrowed during the call; the advice
+        // changes neither its content nor its address.
         unsafe { libc::madvise(begin as *mut libc::c_void, end - begin, libc::MADV_HUGEPAGE) };
     }
 }

@@ -1,9 +1,9 @@
 //! Reads and writes through io_uring.
 //!
 //! One thread submits and reaps, as `SINGLE_ISSUER` and `DEFER_TASKRUN` promise to the kernel, which then
-//! runs its part of a completion when that thread enters the ring, and not at any other time. A flag in the ring
-//! tells when there is a reason to enter (`TASKRUN_FLAG`), so a poll without news is no system call. The ring
-//! is enabled by its first use, so another thread than its user can create a drive.
+//! runs its part of a completion when that thread enters the ring, and not at any other time. A flag in the
+//! ring tells when there is a reason to enter (`TASKRUN_FLAG`), so a poll without news is no system call. The
+//! ring is enabled by its first use, so another thread than its user can create a drive.
 
 use super::buffer::Buffer;
 use super::job::{Ended, FlightId, Job, Work};
@@ -98,8 +98,9 @@ impl Uring {
     fn push(&mut self, flight: FlightId) {
         let job = self.jobs[flight].as_mut().expect("it has just come");
         let entry = entry(job, self.has_buffers);
-        // SAFETY: the buffer is kept in `jobs` until its completion has been seen, the file as long as the
-        // ring.
+        // SAFETY: the entry points to the buffer of its job: allocated, so aligned and as long as the entry
+        // says, and kept in `jobs`, where nothing else reads or writes it, until its completion has been
+        // seen. The file is open as long as the ring.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         pushed.expect("there is an entry for each job");
     }
@@ -146,7 +147,8 @@ impl Uring {
             return Ok(());
         }
         drop(queue);
-        // SAFETY: no argument is passed, and the memory that entries point to is kept in `jobs`.
+        // SAFETY: no argument is passed, and the memory that entries point to is kept in `jobs`, valid and
+        // not accessed by us, until their completions have been seen.
         let entered = unsafe { self.ring.submitter().enter::<()>(begun, wanted, LOOK, None) };
         // Temporarily out of memory, or interrupted: the next call submits the rest.
         let passes = [libc::EINTR, libc::EAGAIN, libc::EBUSY, libc::ENOMEM].map(Some);
@@ -160,8 +162,8 @@ impl Uring {
 
     /// Announces that the user is about to sleep.
     pub fn arm(&mut self) -> bool {
-        // Completions up to here are seen below; later ones signal again. The kernel raises the ring's flag before
-        // it signals.
+        // Completions up to here are seen below; later ones signal again. The kernel raises the ring's flag
+        // before it signals.
         let _ = rustix::io::read(&self.event, &mut [0; 8]);
         self.poll(0).expect("the ring is used by one thread");
         // Entries that the system had no memory for are submitted by another poll.

@@ -37,7 +37,8 @@ pub fn go_in_turn() {
 
 fn schedule(class: libc::c_int, priority: libc::c_int) -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: priority };
-    // SAFETY: the parameters are read during the call only, and 0 names the calling thread.
+    // SAFETY: the parameters are an initialised structure on our stack, which is read during the call only; 0
+    // names the calling thread.
     let result = unsafe { libc::sched_setscheduler(0, class, &parameters) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
@@ -67,7 +68,8 @@ impl Usage {
     fn of(whose: libc::c_int, clock: ClockId) -> Usage {
         let time = rustix::time::clock_gettime(clock);
         let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-        // SAFETY: the call writes at most one `rusage`, for which there is room.
+        // SAFETY: the pointer is to memory of ours, aligned, valid for writes of one `rusage` and accessed by
+        // nothing else; the call writes no more.
         let result = unsafe { libc::getrusage(whose, usage.as_mut_ptr()) };
         assert_eq!(result, 0, "a process may ask what it has used");
         // SAFETY: all fields are integers, for which any bits are valid, and were initialised to zero.

@@ -20,7 +20,8 @@ impl Descriptors {
         // The system maps whole pages, and the driver allows no more than those.
         let bytes = usize::from(tags) * size_of::<ublksrv_io_desc>();
         let flags = MapFlags::SHARED | MapFlags::POPULATE;
-        // SAFETY: the system chooses the address, so the mapping replaces no other.
+        // SAFETY: no address is asked for, so the mapping replaces none that something refers to; it is valid
+        // for reads until `drop` unmaps it.
         let first = unsafe { mmap(null_mut(), bytes, ProtFlags::READ, flags, file, UBLKSRV_CMD_BUF_OFFSET) }?;
         let first = NonNull::new(first.cast()).expect("the system does not map the first page");
         Ok(Descriptors { first, tags, bytes })
@@ -32,8 +33,9 @@ impl Descriptors {
         assert!(tag < self.tags, "there are {} tags", self.tags);
         // SAFETY: the result lies within the mapping, as checked above.
         let place = unsafe { self.first.add(tag.into()) };
-        // SAFETY: the mapping has a descriptor per tag, is aligned to pages, and holds integers, for which
-        // any bytes are valid; a volatile read tolerates concurrent writes of the kernel.
+        // SAFETY: the mapping has a descriptor per tag, lives as long as `self`, is aligned to pages, and
+        // holds integers, for which any bytes are valid. No reference into it exists, because the kernel
+        // writes it; a volatile read tolerates that.
         unsafe { place.read_volatile() }
     }
 }
