@@ -1,6 +1,7 @@
 //! The command line of `tailcut serve`.
 
 use super::kv::arguments::KvArguments;
+use super::log::LogArguments;
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -85,8 +86,8 @@ pub struct BlockArguments {
     /// 6.5 or later with the module ublk_drv
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..1_000_000))]
     pub ublk: Option<u32>,
-    /// Export read-only. A file or device is not written; an array still writes to its members what its recovery,
-    /// repairs and membership need
+    /// Export read-only. A file or device is not written; an array still writes to its members what its
+    /// recovery, repairs and membership need
     #[arg(long)]
     pub read_only: bool,
     /// Busy-poll this long before sleeping. The default is about the cost of a sleep; more, such as 200us,
@@ -104,6 +105,9 @@ pub struct BlockArguments {
     /// Write the final counters as JSON to a file, or with '-' to standard output instead of the tables
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// The log.
+    #[command(flatten)]
+    pub log: LogArguments,
     /// Hide the status line
     #[arg(long, short)]
     pub quiet: bool,

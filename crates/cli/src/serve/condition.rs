@@ -1,5 +1,5 @@
-//! Reports what an operator of a block server's array has to know as it happens: that it is degraded, and that it no
-//! longer is; wrong data from a member; the result of a scrub.
+//! Reports what an operator of a block server's array has to know as it happens: that it is degraded, and
+//! that it no longer is; wrong data from a member; the result of a scrub.
 
 use crate::terminal::{ColorMode, TextRole};
 use std::path::PathBuf;
@@ -28,12 +28,17 @@ impl ConditionLog {
         ConditionLog { control, condition: OPTIMAL.into(), scrubs, faulty, is_full: false }
     }
 
-    /// Requests the status, and writes what has changed to standard error.
+    /// Requests the status, and logs what has changed.
     pub fn report(&mut self) {
         // A server that does not respond is reported elsewhere.
         let Ok(status) = tailcut_rt::ctl::ask(&self.control, "status") else { return };
-        for (role, line) in self.changes(&status) {
-            eprintln!("{}", ColorMode::of_stderr().paint(role, &line));
+        let tone = ColorMode::of_stderr();
+        for (role, text) in self.changes(&status) {
+            let line = tone.paint(role, &text);
+            match role {
+                TextRole::Warning => tracing::warn!(event = "array", line, "{text}"),
+                _ => tracing::info!(event = "array", line, "{text}"),
+            }
         }
     }
 

@@ -109,7 +109,9 @@ impl History {
     /// standard error: the server keeps serving.
     pub fn go_on_or_end(history: &mut Option<History>) {
         if let Some(Err(why)) = history.as_mut().map(History::resume) {
-            eprint!("{}", why.render(ColorMode::of_stderr()));
+            let (line, plain) = (why.render(ColorMode::of_stderr()), why.render(ColorMode::Plain));
+            let message = plain.trim_start_matches("error: ").trim_end();
+            tracing::error!(event = "history_failed", line = line.trim_end(), "{message}");
             *history = None;
         }
     }

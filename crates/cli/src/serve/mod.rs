@@ -6,6 +6,7 @@ pub mod drive;
 pub mod history;
 pub mod history_page;
 pub mod kv;
+pub mod log;
 pub mod page;
 pub mod punctuality;
 
@@ -18,6 +19,7 @@ use arguments::{BlockArguments, ServeCommand, TlsMode};
 use condition::ConditionLog;
 use drive::Served;
 use history::History;
+use log::Log;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -41,6 +43,14 @@ pub fn serve(command: &ServeCommand, out: &mut dyn Write) -> Result<(), Failure>
 }
 
 fn block(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let log = Log::of_process(arguments.log.log_format, arguments.log.log_level)
+        .map_err(|error| Failure::Operation(error.to_string()))?;
+    let done = log_and_serve(arguments, out);
+    log.flush();
+    done
+}
+
+fn log_and_serve(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
     let clock = Clock::start();
@@ -72,7 +82,9 @@ fn block(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), Failure>
         out.write_all(page::greeting(server.address(), &what, metrics.as_ref(), arguments).as_bytes())?;
         out.flush()?;
     }
+    tracing::debug!(event = "ready", "ready at {}", server.address());
     watch(&server, &interrupt, (history, condition), arguments.quiet);
+    tracing::debug!(event = "stopping", "stopping: finishing what is under way");
     interrupt.end_at_the_next();
     let served = server.stop();
     if !is_json_only {
@@ -112,7 +124,9 @@ fn made(served: &Served, may_hold_store: bool, mut clock: Clock) -> Result<AnyDr
         return Err(BuildError::Plan(why.into()));
     }
     let tone = ColorMode::of_stderr();
-    drive.left_out().iter().for_each(|text| eprintln!("{}", tone.paint(TextRole::Warning, text)));
+    for text in drive.left_out() {
+        tracing::warn!(event = "left_out", line = tone.paint(TextRole::Warning, &text), "{text}");
+    }
     Ok(drive)
 }
 
@@ -187,7 +201,7 @@ fn watch(
         exhausted = server.exhausted();
         // Once, until it is over.
         if is_exhausted && !was_exhausted {
-            eprintln!("warning: {OUT_OF_DESCRIPTORS}");
+            tracing::warn!(event = "out_of_descriptors", "{OUT_OF_DESCRIPTORS}");
         }
         let now = page::ServerState::of(server);
         waiting.show(now.line(&before, GLANCE_EVERY));

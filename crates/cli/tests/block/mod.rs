@@ -10,6 +10,7 @@ mod devices;
 mod encrypted;
 mod file_systems;
 mod lifetime;
+mod logging;
 mod operating;
 mod overwriting;
 mod qemu;

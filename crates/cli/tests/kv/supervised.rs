@@ -78,7 +78,7 @@ fn log(server: &Server) -> String {
 
 #[test]
 fn programs_read_what_happens() {
-    let mut server = logged(&["--log", "json", "-c", "2", "--control", "kv.ctl", "-R", "20"]);
+    let mut server = logged(&["--log-format", "json", "-c", "2", "--control", "kv.ctl", "-R", "20"]);
     let mut client = server.client();
     assert!(client.set("a", "1"));
     let second = server.client();
@@ -144,6 +144,15 @@ fn people_read_sentences_and_more_of_them_when_they_ask() {
     server.stop();
     let text = log(&server);
     assert!(text.contains("trace: a client has come\n"), "{text}");
+    let mut server = logged(&["--memory-only", "--log-level", "trace"]);
+    server.client().set("a", "1");
+    server.stop();
+    let text = log(&server);
+    assert!(text.contains("trace: a client has come\n"), "{text}");
+    let mut server = logged(&["--memory-only", "--log-level", "warn", "-o", "slab_reassign"]);
+    server.client().set("a", "1");
+    server.stop();
+    assert_eq!(log(&server), "", "there are notes only");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The command line of `tailcut serve kv`: memcached's own options, and ours.
 
 use super::super::arguments::short_time;
-use super::log::Form;
+use super::super::log::{LogArguments, LogLevel};
 use clap::{ArgAction, Args, ValueEnum};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -71,8 +71,8 @@ pub struct KvArguments {
     /// Number of worker threads; default: half the number of cores, from 1 to 4
     #[arg(short = 't', long, value_name = "N", default_value_t = some_threads(), hide_default_value = true, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub threads: u32,
-    /// Leave the placement of threads to the scheduler; by default, several threads are each pinned to a core if
-    /// there are as many threads as cores
+    /// Leave the placement of threads to the scheduler; by default, several threads are each pinned to a core
+    /// if there are as many threads as cores
     #[arg(long)]
     pub no_pin: bool,
     /// Maximum size of an item with its key, such as 512k or 2m; at most half of -m
@@ -118,12 +118,12 @@ pub struct KvArguments {
     /// Record a history of the counters in a file of bounded size, for 'tailcut report'
     #[arg(long, value_name = "FILE")]
     pub history: Option<PathBuf>,
-    /// Log more: -v slow reads, -vv connections
+    /// Log more: -v slow reads (as --log-level debug), -vv connections (trace)
     #[arg(short = 'v', long, action = ArgAction::Count)]
     pub verbose: u8,
-    /// Log format on standard error
-    #[arg(long, value_name = "FORM", default_value = "human")]
-    pub log: Form,
+    /// The log.
+    #[command(flatten)]
+    pub log: LogArguments,
     /// Write the final counters as JSON to a file, or with '-' to standard output instead of the table
     ///
     /// drive_writes_completed is false if the drive failed before the last writes were durable, and null with
@@ -139,6 +139,16 @@ pub struct KvArguments {
 }
 
 impl KvArguments {
+    /// The least severe level that is logged: of --log-level and -v the one that logs more.
+    pub fn log_level(&self) -> LogLevel {
+        let verbose = match self.verbose {
+            0 => LogLevel::Error,
+            1 => LogLevel::Debug,
+            _ => LogLevel::Trace,
+        };
+        verbose.max(self.log.log_level)
+    }
+
     /// Bytes of memory for clients.
     pub fn client_memory(&self) -> u64 {
         self.client_memory.unwrap_or(u64::from(self.threads) * CLIENT_MEMORY_OF_THREAD)

@@ -1,7 +1,6 @@
 //! `tailcut serve kv`: items with keys, for clients of memcached.
 
 pub mod arguments;
-pub mod log;
 pub mod loss;
 pub mod options;
 pub mod page;
@@ -15,10 +14,10 @@ use crate::interrupt::Interrupt;
 use crate::output::is_stdout;
 use crate::output::write_json;
 use crate::serve::history::History;
+use crate::serve::log::Log;
 use crate::serve::punctuality;
 use crate::terminal::{ColorMode, Waiting};
 use arguments::{KvArguments, Listen};
-use log::Log;
 use options::Options;
 use process::PidFile;
 use reporter::Reporter;
@@ -50,10 +49,11 @@ pub fn serve(arguments: &KvArguments, out: &mut dyn Write) -> Result<(), Failure
     let service_manager = ServiceManager::from_environment()
         .map_err(|error| Failure::Operation(format!("cannot reach who has started it: {error}")))?;
     let options = Options::read(arguments)?;
-    let reporter =
-        Reporter::new(Log::start(arguments.log, arguments.verbose, std::io::stderr()), service_manager);
+    let log = Log::of_process(arguments.log.log_format, arguments.log_level())
+        .map_err(|error| Failure::Operation(error.to_string()))?;
+    let reporter = Reporter::new(service_manager);
     let done = serve_with(arguments, &options, &interrupt, &reporter, out);
-    reporter.flush();
+    log.flush();
     done
 }
 

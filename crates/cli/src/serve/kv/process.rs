@@ -3,6 +3,7 @@
 use super::arguments::KvArguments;
 use super::options::is_root;
 use crate::failure::Failure;
+use crate::serve::log::LogLevel;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -49,13 +50,13 @@ pub fn leave_session(arguments: &KvArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Closes standard output, and without `-v` standard error as well.
+/// Closes standard output, and standard error as well unless more is logged than by default (`-v`).
 ///
 /// # Errors
 /// If the system refuses.
 pub fn leave_output(arguments: &KvArguments) -> Result<(), Failure> {
     let cannot = |why| Failure::Operation(format!("-d: /dev/null: {why}"));
-    silence_output(arguments.verbose == 0).map_err(cannot)
+    silence_output(arguments.log_level() <= LogLevel::Info).map_err(cannot)
 }
 
 /// Becomes the user of `-u`, if the process is root's.
@@ -75,8 +76,8 @@ pub fn change_user(arguments: &KvArguments) -> Result<(), Failure> {
 pub struct PidFile(Option<PathBuf>);
 
 impl PidFile {
-    /// Writes the file, if there is to be one. As for memcached, one that cannot be written is no reason not to
-    /// serve.
+    /// Writes the file, if there is to be one. As for memcached, one that cannot be written is no reason not
+    /// to serve.
     pub fn write(path: Option<&Path>, warn: impl FnOnce(&str)) -> PidFile {
         let Some(path) = path else { return PidFile(None) };
         match std::fs::write(path, format!("{}\n", std::process::id())) {

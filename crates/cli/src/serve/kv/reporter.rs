@@ -1,8 +1,8 @@
 //! Reports events of a server to the operator and to the service manager.
 
-use super::log::{Entry, Level, Log};
 use crate::serve::condition::scrub_result;
 use crate::terminal::TextRole;
+use serde_json::json;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tailcut_base::Nanos;
@@ -14,18 +14,18 @@ use tailcut_host::kv::session::Sums;
 use tailcut_rt::ServiceManager;
 use tailcut_rt::ctl::presence_name;
 use tailcut_rt::kv::{Event, Events, Fault, Figures};
+use tracing::{debug, error, info, trace, warn};
 
-/// Writes to the log and notifies the service manager.
+/// Logs, and notifies the service manager.
 #[derive(Clone, Debug)]
 pub struct Reporter {
-    log: Log,
     service_manager: Arc<ServiceManager>,
 }
 
 impl Reporter {
     /// By these ways.
-    pub fn new(log: Log, service_manager: ServiceManager) -> Reporter {
-        Reporter { log, service_manager: Arc::new(service_manager) }
+    pub fn new(service_manager: ServiceManager) -> Reporter {
+        Reporter { service_manager: Arc::new(service_manager) }
     }
 
     /// The service manager's watchdog interval; `None` without a watchdog.
@@ -35,24 +35,23 @@ impl Reporter {
 
     /// Something that the user should know.
     pub fn note(&self, text: &str) {
-        self.log.log(Entry::new(Level::Note, "note", text));
+        info!(event = "note", "{text}");
     }
 
     /// Something that the user should change.
     pub fn warn(&self, text: &str) {
-        self.log.log(Entry::new(Level::Warning, "warning", text));
+        warn!(event = "warning", "{text}");
     }
 
     /// This machine did not keep up with an emulated drive.
     pub fn emulation_late(&self, text: &str) {
-        self.log.log(Entry::new(Level::Warning, "emulation_late", text));
+        warn!(event = "emulation_late", "{text}");
     }
 
     /// The start has begun.
     pub fn starting(&self, what: &str) {
         let version = env!("CARGO_PKG_VERSION");
-        let text = format!("tailcut {version} starts: {what}");
-        self.log.log(Entry::new(Level::Note, "start", text).with("version", version));
+        info!(event = "start", version, "tailcut {version} starts: {what}");
         self.service_manager.status("starting");
     }
 
@@ -64,8 +63,7 @@ impl Reporter {
                 next = Instant::now() + EVERY;
                 let text = format!("opening: {looked_at} of {all} segments looked at");
                 reporter.service_manager.is_starting(&text, PATIENCE);
-                let entry = Entry::new(Level::Note, "opening", text);
-                reporter.log.log(entry.with("looked_at", looked_at).with("of", all));
+                info!(event = "opening", looked_at, of = all, "{text}");
             }
         }
     }
@@ -76,23 +74,28 @@ impl Reporter {
         let recovery = sums.recovered.map_or_else(String::new, |(recovered, all)| {
             format!(" so far, {recovered} of {all} segments recovered,")
         });
-        let text = format!(
+        self.service_manager.is_ready(&format!("serving at {}", places.join(", ")));
+        info!(
+            event = "ready",
+            seconds,
+            items,
+            addresses.json = %json!(places),
             "ready after {seconds:.3} s with {}{recovery} at {}",
             show_number_of(items, "item"),
             places.join(", ")
         );
-        self.service_manager.is_ready(&format!("serving at {}", places.join(", ")));
-        let entry = Entry::new(Level::Note, "ready", text).with("seconds", seconds);
-        self.log.log(entry.with("items", items).with("addresses", places));
     }
 
     /// Everything that is on flash was found, after it has served for a while.
     pub fn recovered(&self, took: Nanos, items: u64) {
         let seconds = took.0 as f64 / 1e9;
-        let text =
-            format!("everything on flash was found after {seconds:.3} s: {}", show_number_of(items, "item"));
-        self.log
-            .log(Entry::new(Level::Note, "recovered", text).with("seconds", seconds).with("items", items));
+        info!(
+            event = "recovered",
+            seconds,
+            items,
+            "everything on flash was found after {seconds:.3} s: {}",
+            show_number_of(items, "item")
+        );
     }
 
     /// Reports the status line, and that the server is alive if `is_alive`.
@@ -106,90 +109,64 @@ impl Reporter {
     /// The end has begun.
     pub fn stopping(&self) {
         self.service_manager.is_stopping();
-        let text = "stopping: finishing what is under way";
-        self.log.log(Entry::new(Level::Note, "stopping", text));
+        info!(event = "stopping", "stopping: finishing what is under way");
     }
 
     /// Reports that the server has stopped, with its final statistics and what may be lost.
     pub fn stopped(&self, figures: &Figures, loss: Option<&str>, has_drive: bool) {
         let (items, statistics) = (figures.sums.items, &figures.sums.statistics);
-        let (level, text) = match (figures.unreadable, loss) {
-            (Some(block), _) => (Level::Error, format!("stopped: block {block} of the drive cannot be read")),
-            (None, None) => (Level::Note, "stopped".into()),
-            (None, Some(loss)) => (Level::Error, format!("stopped, and {loss}")),
-        };
-        let entry = Entry::new(level, "stopped", text).with("items", items).with("gets", statistics.gets());
-        let entry = entry.with("sets", statistics.cmd_set);
-        self.log.log(if has_drive {
-            entry.with("drive_writes_completed", figures.is_durable())
-        } else {
-            entry
-        });
-    }
-
-    /// Waits until all is written.
-    pub fn flush(&self) {
-        self.log.flush();
+        let (gets, sets) = (statistics.gets(), statistics.cmd_set);
+        let drive_writes_completed = has_drive.then(|| figures.is_durable());
+        match (figures.unreadable, loss) {
+            (Some(block), _) => {
+                let text = format!("stopped: block {block} of the drive cannot be read");
+                error!(event = "stopped", items, gets, sets, drive_writes_completed, "{text}");
+            }
+            (None, Some(loss)) => {
+                error!(event = "stopped", items, gets, sets, drive_writes_completed, "stopped, and {loss}");
+            }
+            (None, None) => info!(event = "stopped", items, gets, sets, drive_writes_completed, "stopped"),
+        }
     }
 
     /// The receiver of the server's events.
     pub fn events(&self) -> Events {
-        let log = self.log.clone();
-        Events::to(move |event| {
-            if level_of(&event) <= log.least() {
-                log.log(entry(&event));
-            }
-        })
+        Events::to(|event| log_event(&event))
     }
 }
 
-fn level_of(event: &Event) -> Level {
+/// Logs an event of the server.
+fn log_event(event: &Event) {
     match event {
-        Event::Connected | Event::Disconnected => Level::Trace,
-        Event::Grown { .. } | Event::Room { is_full: false, .. } | Event::StoreFull { is_full: false } => {
-            Level::Note
-        }
-        Event::Faults { what: Fault::Slow, .. } => Level::Detail,
-        Event::Array(Condition::Failed { .. })
-        | Event::Failed(_)
-        | Event::Panicked(_)
-        | Event::ShardFailed { .. } => Level::Error,
-        Event::Scrubbed(scrub) if scrub_result(&scrub.to_string()).0 != TextRole::Warning => Level::Note,
-        Event::Array(Condition::Optimal)
-        | Event::Drive { is: Presence::InSync | Presence::Rebuilding, .. } => Level::Note,
-        _ => Level::Warning,
-    }
-}
-
-fn entry(event: &Event) -> Entry {
-    let new = |name, text: String| Entry::new(level_of(event), name, text);
-    match event {
-        Event::Refused => {
-            new("client_refused", "a client was turned away: there are as many as -c allows".into())
-                .frequent()
-        }
-        Event::Exhausted => {
-            let text =
-                "no descriptors or memory for further clients: raise the limit (LimitNOFILE, ulimit -n)";
-            new("out_of_descriptors", text.into()).frequent()
-        }
-        Event::LoginFailed(peer) => {
-            // Not frequent: failed logins are slowed down.
-            let text =
-                format!("wrong name or password from {peer}; further attempts from there are slowed down");
-            new("login_failed", text).with("peer", peer.to_string())
-        }
-        Event::Hoarding => {
-            let text = "a client was disconnected that did not read its answers, or half sent a value, while others waited for the memory";
-            new("client_hoarding", text.into()).frequent()
-        }
+        Event::Refused => warn!(
+            event = "client_refused",
+            frequent = true,
+            "a client was turned away: there are as many as -c allows"
+        ),
+        Event::Exhausted => warn!(
+            event = "out_of_descriptors",
+            frequent = true,
+            "no descriptors or memory for further clients: raise the limit (LimitNOFILE, ulimit -n)"
+        ),
+        // Not frequent: failed logins are slowed down.
+        Event::LoginFailed(peer) => warn!(
+            event = "login_failed",
+            %peer,
+            "wrong name or password from {peer}; further attempts from there are slowed down"
+        ),
+        Event::Hoarding => warn!(
+            event = "client_hoarding",
+            frequent = true,
+            "a client was disconnected that did not read its answers, or half sent a value, while others waited for \
+             the memory"
+        ),
         Event::Panicked(said) => {
-            new("panic", format!("a bug in tailcut, please report it: {said}")).with("message", said.as_str())
+            error!(event = "panic", said = said.as_str(), "a bug in tailcut, please report it: {said}");
         }
-        Event::ShardFailed { shard, of } => {
-            let text = format!("shard {shard} of {of} has failed and answers SERVER_ERROR until a restart");
-            new("shard_failed", text).with("shard", *shard).with("of", *of)
-        }
+        Event::ShardFailed { shard, of } => error!(
+            event = "shard_failed",
+            shard, of, "shard {shard} of {of} has failed and answers SERVER_ERROR until a restart"
+        ),
         Event::Damage { drive, damage } => {
             let kind = match damage.what {
                 DamageKind::Superblock | DamageKind::Head | DamageKind::Summary => "metadata",
@@ -197,59 +174,88 @@ fn entry(event: &Event) -> Entry {
                 DamageKind::Record => "record",
                 DamageKind::Ends(_) | DamageKind::Hole(_) => "records",
             };
-            let entry = new("damage", format!("{drive}: {damage}")).with("block", damage.block);
-            entry.one_of_many(kind, 1)
+            warn!(event = "damage", one_of = kind, block = damage.block, "{drive}: {damage}");
         }
-        Event::StoreFull { is_full: true } => {
-            let text = "the store is full: values are refused until items are deleted or expire (-M)";
-            new("store_full", text.into())
+        Event::StoreFull { is_full: true } => warn!(
+            event = "store_full",
+            "the store is full: values are refused until items are deleted or expire (-M)"
+        ),
+        Event::StoreFull { .. } => {
+            info!(event = "store_has_room", "the store has refused no value for 10 s");
         }
-        Event::StoreFull { .. } => new("store_has_room", "the store has refused no value for 10 s".into()),
-        Event::Room { drive, is_full: true } => {
-            let text = format!(
-                "{drive}: no room to write: make some on its file system; it is tried again every second"
-            );
-            new("drive_full", text)
+        Event::Room { drive, is_full: true } => warn!(
+            event = "drive_full",
+            "{drive}: no room to write: make some on its file system; it is tried again every second"
+        ),
+        Event::Room { drive, .. } => {
+            info!(event = "drive_has_room", "{drive}: there is room to write again");
         }
-        Event::Room { drive, .. } => new("drive_has_room", format!("{drive}: there is room to write again")),
-        Event::Grown { store, drive } => {
-            let text = format!(
-                "the drive has {} MiB, and the store was made on {} MiB: it goes on in those",
-                drive >> 8,
-                store >> 8
-            );
-            new("drive_has_grown", text).with("blocks", *drive).with("store_blocks", *store)
+        Event::Grown { store, drive } => info!(
+            event = "drive_has_grown",
+            blocks = drive,
+            store_blocks = store,
+            "the drive has {} MiB, and the store was made on {} MiB: it goes on in those",
+            drive >> 8,
+            store >> 8
+        ),
+        Event::Connected => trace!(event = "client_connected", frequent = true, "a client has come"),
+        Event::Disconnected => trace!(event = "client_left", frequent = true, "a client has gone"),
+        Event::Drive { member, is } => log_drive(*member, *is),
+        Event::Failed(why) => error!(event = "drive_failed", "{why}"),
+        Event::Array(condition) => log_condition(condition),
+        Event::Scrubbed(scrub) => match scrub_result(&scrub.to_string()) {
+            (TextRole::Warning, text) => warn!(event = "scrub", "{text}"),
+            (_, text) => info!(event = "scrub", "{text}"),
+        },
+        Event::Faults { member, what, count } => log_faults(*member, *what, *count),
+    }
+}
+
+fn log_drive(drive: usize, is: Presence) {
+    let state = presence_name(is);
+    match is {
+        Presence::Missing => {
+            warn!(event = "drive", drive, state, "drive {drive} is missing: replace it with 'tailcut ctl'");
         }
-        Event::Connected => new("client_connected", "a client has come".into()).frequent(),
-        Event::Disconnected => new("client_left", "a client has gone".into()).frequent(),
-        Event::Drive { member, is } => {
-            let text = match is {
-                Presence::Missing => format!("drive {member} is missing: replace it with 'tailcut ctl'"),
-                Presence::Rebuilding => format!("drive {member} was replaced and is rebuilt"),
-                Presence::InSync => format!("drive {member} serves"),
-            };
-            new("drive", text).with("drive", *member).with("state", presence_name(*is))
+        Presence::Rebuilding => {
+            info!(event = "drive", drive, state, "drive {drive} was replaced and is rebuilt");
         }
-        Event::Failed(why) => new("drive_failed", why.clone()),
-        Event::Array(condition) => {
-            let state = match condition {
-                Condition::Optimal => "optimal",
-                Condition::Degraded { .. } => "degraded",
-                Condition::Failed { .. } => "failed",
-            };
-            new("array", format!("the array is {condition}")).with("condition", state)
+        Presence::InSync => info!(event = "drive", drive, state, "drive {drive} serves"),
+    }
+}
+
+fn log_condition(condition: &Condition) {
+    match condition {
+        Condition::Optimal => {
+            info!(event = "array", condition = "optimal", "the array is {condition}");
         }
-        Event::Scrubbed(scrub) => new("scrub", scrub_result(&scrub.to_string()).1),
-        Event::Faults { member, what, count } => {
-            let (name, why) = match what {
-                Fault::Error => ("error", "failed"),
-                Fault::Corrupt => ("corrupt", "returned something else than was written"),
-                Fault::Slow => ("slow", "were slow"),
-            };
-            let text = format!("{count} reads of drive {member} {why}");
-            let entry = new("drive_faults", text).with("drive", *member).with("fault", name);
-            entry.with("count", *count).one_of_many(&format!("{member} {name}"), *count)
+        Condition::Degraded { .. } => {
+            warn!(event = "array", condition = "degraded", "the array is {condition}");
         }
+        Condition::Failed { .. } => {
+            error!(event = "array", condition = "failed", "the array is {condition}");
+        }
+    }
+}
+
+fn log_faults(drive: usize, what: Fault, count: u64) {
+    let (fault, why) = match what {
+        Fault::Error => ("error", "failed"),
+        Fault::Corrupt => ("corrupt", "returned something else than was written"),
+        Fault::Slow => ("slow", "were slow"),
+    };
+    let one_of = format!("{drive} {fault}");
+    let (one_of, times) = (one_of.as_str(), count);
+    if what == Fault::Slow {
+        debug!(
+            event = "drive_faults",
+            one_of, times, drive, fault, count, "{count} reads of drive {drive} {why}"
+        );
+    } else {
+        warn!(
+            event = "drive_faults",
+            one_of, times, drive, fault, count, "{count} reads of drive {drive} {why}"
+        );
     }
 }
 
