@@ -17,6 +17,7 @@ pub mod histogram;
 pub mod ids;
 pub mod mutation;
 pub mod plm;
+pub mod problem;
 pub mod quantity;
 pub mod random;
 mod show;
@@ -28,4 +29,5 @@ pub mod timers;
 
 pub use cause::{Cause, Spans};
 pub use device::{Class, Command, CommandId, Completion, Device, Op, SECTOR_BYTES, Status, Submit};
+pub use problem::{BadValue, Problem};
 pub use time::{Nanos, Time};

@@ -5,18 +5,12 @@
 //! `s`, `min`, `h`. Rates are a size followed by `/s`, or `MT/s` (one byte per transfer on an
 //! 8-bit bus).
 
+use crate::problem::BadValue;
 pub use crate::show::{plural, show_bytes, show_count, show_number_of, show_rate, show_time};
 use crate::time::Nanos;
 
-/// Why a text is not a quantity, and what would be one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadQuantity {
-    /// What is wrong and what would be right, in one sentence.
-    pub message: String,
-}
-
-fn bad(text: &str, what: &str, example: &str) -> BadQuantity {
-    BadQuantity { message: format!("'{text}' is not {what}; write it like {example}") }
+fn bad(text: &str, what: &str, example: &str) -> BadValue {
+    BadValue::new(format!("'{text}' is not {what}; write it like {example}"))
 }
 
 /// Splits a text into its leading decimal number, as (mantissa, decimals), and its unit.
@@ -58,7 +52,7 @@ fn is_whole(mantissa: u128, decimals: u32, scale: u128) -> bool {
 
 /// Parses a duration such as `80us`, `1.5ms` or `2min`. A unit is required, except for `0`. A fraction of a
 /// nanosecond is refused: time is counted in whole ones.
-pub fn parse_time(text: &str) -> Result<Nanos, BadQuantity> {
+pub fn parse_time(text: &str) -> Result<Nanos, BadValue> {
     let wrong = || bad(text, "a length of time", "\"80us\", \"1.5ms\" or \"10s\"");
     let (mantissa, decimals, unit) = split(text).ok_or_else(wrong)?;
     let scale = match unit {
@@ -80,7 +74,7 @@ pub fn parse_time(text: &str) -> Result<Nanos, BadQuantity> {
 }
 
 /// Parses a size in bytes such as `4KiB`, `512`, `1.5GiB` or `200MB`.
-pub fn parse_bytes(text: &str) -> Result<u64, BadQuantity> {
+pub fn parse_bytes(text: &str) -> Result<u64, BadValue> {
     let wrong = || bad(text, "a size", "\"4KiB\", \"512\" or \"1GiB\"");
     let (mantissa, decimals, unit) = split(text).ok_or_else(wrong)?;
     let scale: u128 = match unit {
@@ -99,7 +93,7 @@ pub fn parse_bytes(text: &str) -> Result<u64, BadQuantity> {
 }
 
 /// Parses a rate in bytes per second such as `200MB/s`, `1GiB/s` or `333MT/s`.
-pub fn parse_rate(text: &str) -> Result<u64, BadQuantity> {
+pub fn parse_rate(text: &str) -> Result<u64, BadValue> {
     let wrong = || bad(text, "a rate", "\"200MB/s\", \"1GiB/s\" or \"333MT/s\"");
     let size = text.trim().strip_suffix("/s").ok_or_else(wrong)?;
     if let Some(transfers) = size.strip_suffix("MT") {
@@ -113,7 +107,7 @@ pub fn parse_rate(text: &str) -> Result<u64, BadQuantity> {
 }
 
 /// Parses a share such as `70%` or `0.7`, as parts per million.
-pub fn parse_share(text: &str) -> Result<u32, BadQuantity> {
+pub fn parse_share(text: &str) -> Result<u32, BadValue> {
     let wrong = || bad(text, "a share", "\"70%\" or 0.7");
     let (mantissa, decimals, unit) = split(text).ok_or_else(wrong)?;
     let scale = match unit {
@@ -126,7 +120,7 @@ pub fn parse_share(text: &str) -> Result<u32, BadQuantity> {
 }
 
 /// Parses a whole number such as `64`, `10_000`, `64k` or `10M` (decimal thousands and millions).
-pub fn parse_count(text: &str) -> Result<u64, BadQuantity> {
+pub fn parse_count(text: &str) -> Result<u64, BadValue> {
     let wrong = || bad(text, "a whole number", "64, 10_000, \"64k\" or \"10M\"");
     let (mantissa, decimals, unit) = split(text).ok_or_else(wrong)?;
     let scale: u128 = match unit {

@@ -4,6 +4,7 @@ use crate::scenario::Problems;
 use crate::terminal::{ColorMode, TextRole};
 use std::path::PathBuf;
 use std::{fmt, io};
+use tailcut_base::BadValue;
 use tailcut_base::quantity::show_number_of;
 
 /// The end of a command that did not succeed.
@@ -87,6 +88,12 @@ impl Failure {
 impl From<Problems> for Failure {
     fn from(problems: Problems) -> Failure {
         Failure::Scenario(problems)
+    }
+}
+
+impl From<BadValue> for Failure {
+    fn from(bad: BadValue) -> Failure {
+        Failure::Input(bad.message)
     }
 }
 

@@ -4,6 +4,7 @@ use crate::failure::{Failure, OutputError};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use tailcut_base::BadValue;
 
 /// The folder that takes result files when no other is named.
 pub const DEFAULT_FOLDER: &str = "tailcut-out";
@@ -42,12 +43,12 @@ where
 ///
 /// # Errors
 /// A sentence that names the path, the cause and the remedy.
-pub fn check(folder: Option<&Path>, files: &[&Path]) -> Result<(), String> {
+pub fn check(folder: Option<&Path>, files: &[&Path]) -> Result<(), BadValue> {
     let refused = |path: &Path, cause: io::Error| {
-        format!(
+        BadValue::new(format!(
             "cannot write {}: {cause}; nothing was run: name another place for the results",
             path.display()
-        )
+        ))
     };
     if let Some(folder) = folder {
         Folder::create(folder).map_err(|error| refused(&error.path, error.cause))?;
@@ -234,9 +235,9 @@ mod tests {
         assert_eq!(check(Some(&scratch.0.join("out")), &[&scratch.0.join("page.html")]), Ok(()));
         assert!(scratch.0.join("out").is_dir());
         let wrong = check(Some(&scratch.0.join("file/out")), &[]).unwrap_err();
-        assert!(wrong.contains("file/out") && wrong.contains("nothing was run"), "{wrong}");
+        assert!(wrong.message.contains("file/out") && wrong.message.contains("nothing was run"), "{wrong}");
         let wrong = check(None, &[&scratch.0.join("none/page.html")]).unwrap_err();
-        assert!(wrong.contains("none/page.html"), "{wrong}");
+        assert!(wrong.message.contains("none/page.html"), "{wrong}");
         assert!(check(None, &[&scratch.0]).is_err(), "a folder is no file");
         let mut names = scratch.names();
         names.sort();

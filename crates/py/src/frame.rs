@@ -13,7 +13,7 @@ use pyo3::types::PyCapsule;
 use std::path::PathBuf;
 use tailcut::run::trace_failure;
 use tailcut_base::config::Choice;
-use tailcut_base::{Op, SECTOR_BYTES};
+use tailcut_base::{BadValue, Op, SECTOR_BYTES};
 use tailcut_workload::trace::Records;
 
 /// Writes the requests of an Arrow stream exporter to a file as a trace, in the order of `due_ns`.
@@ -27,7 +27,8 @@ pub fn write_trace(py: Python<'_>, frame: Bound<'_, PyAny>, path: PathBuf) -> Py
     let reader = unsafe { RecordBatchStreamReader::from_raw(stream.as_ptr().cast()) }.map_err(unreadable)?;
     let mut records = Records::default();
     for batch in reader {
-        append(&mut records, &batch.map_err(unreadable)?).map_err(ScenarioError::new_err)?;
+        append(&mut records, &batch.map_err(unreadable)?)
+            .map_err(|bad| ScenarioError::new_err(bad.message))?;
     }
     if records.is_empty() {
         return Err(ScenarioError::new_err("the table has no requests"));
@@ -40,7 +41,7 @@ fn unreadable(error: ArrowError) -> PyErr {
 }
 
 /// Adds the requests of a batch; an error names the invalid column or row.
-fn append(records: &mut Records, batch: &RecordBatch) -> Result<(), String> {
+fn append(records: &mut Records, batch: &RecordBatch) -> Result<(), BadValue> {
     let first = records.len();
     records.at.extend(numbers(batch, "due_ns", first)?);
     for (row, op) in ops(column(batch, "op")?).into_iter().enumerate() {
@@ -68,34 +69,34 @@ fn append(records: &mut Records, batch: &RecordBatch) -> Result<(), String> {
 }
 
 /// Refuses invalid requests here, since an error in a line of a file that the user has never seen is no help.
-fn check(records: &Records, first: usize) -> Result<(), String> {
+fn check(records: &Records, first: usize) -> Result<(), BadValue> {
     for row in first..records.len() {
         let (offset, bytes) = (records.offset[row], records.bytes[row]);
         let is_flush = records.op[row] == Op::Flush.index() as u8;
         if (bytes == 0 && !is_flush) || bytes > MOST_BYTES || offset > MOST_OFFSET {
-            return Err(format!(
+            return Err(BadValue::new(format!(
                 "row {row} asks for {bytes} bytes at {offset}: a request has from 1 byte to less than 4 GiB, below 2^63 bytes"
-            ));
+            )));
         }
     }
     Ok(())
 }
 
-fn column<'b>(batch: &'b RecordBatch, name: &str) -> Result<&'b ArrayRef, String> {
+fn column<'b>(batch: &'b RecordBatch, name: &str) -> Result<&'b ArrayRef, BadValue> {
     batch.column_by_name(name).ok_or_else(|| missing(batch, &format!("'{name}'")))
 }
 
-fn missing(batch: &RecordBatch, what: &str) -> String {
+fn missing(batch: &RecordBatch, what: &str) -> BadValue {
     let names: Vec<&str> = batch.schema_ref().fields().iter().map(|field| field.name().as_str()).collect();
-    format!(
+    BadValue::new(format!(
         "the table has no column {what}; its columns are {}. Requests have due_ns, op (read, write, trim, flush), and sector and \
          sectors or offset and bytes; disk and fua where they matter",
         names.join(", ")
-    )
+    ))
 }
 
 /// Non-negative integers of any width.
-fn numbers(batch: &RecordBatch, name: &str, first: usize) -> Result<Vec<u64>, String> {
+fn numbers(batch: &RecordBatch, name: &str, first: usize) -> Result<Vec<u64>, BadValue> {
     let column = column(batch, name)?;
     let number = |row: usize| -> Option<u64> {
         if column.is_null(row) {
@@ -117,7 +118,8 @@ fn numbers(batch: &RecordBatch, name: &str, first: usize) -> Result<Vec<u64>, St
     let one = |row: usize| {
         number(row).ok_or_else(|| {
             let kind = column.data_type();
-            format!("row {} of the column '{name}' ({kind}) is no whole number from 0 on", first + row)
+            let row = first + row;
+            BadValue::new(format!("row {row} of the column '{name}' ({kind}) is no whole number from 0 on"))
         })
     };
     (0..column.len()).map(one).collect()

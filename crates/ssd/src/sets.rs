@@ -165,6 +165,7 @@ mod tests {
     use super::*;
     use crate::config::{MappingLevel, Preset, Protocol, SsdConfig};
     use crate::flash::Layout;
+    use tailcut_base::Problem;
 
     fn sets(count: u32, by: SetsBy) -> (Sets, Geometry) {
         let mut config = Preset::M.config();
@@ -211,16 +212,17 @@ mod tests {
             change(&mut config);
             config.check_sets().expect_err("it cannot be divided")
         };
-        let (key, message) = problem(&|config| config.sets.count = 3);
+        let Problem { key, message } = problem(&|config| config.sets.count = 3);
         assert!(key == "sets.count" && message.contains("8 channels") && message.contains("divisor of 8"));
-        let (_, message) = problem(&|config| config.sets = SetsConfig { count: 5, by: SetsBy::Chips });
+        let Problem { message, .. } =
+            problem(&|config| config.sets = SetsConfig { count: 5, by: SetsBy::Chips });
         assert!(message.contains("8 ready/busy lines of a channel"), "{message}");
-        let (_, message) = problem(&|config| config.ftl.mapping = MappingLevel::Block);
+        let Problem { message, .. } = problem(&|config| config.ftl.mapping = MappingLevel::Block);
         assert!(message.contains("ftl.mapping = \"page\""), "{message}");
-        let (_, message) = problem(&|config| config.queue.protocol = Protocol::Ahci);
+        let Problem { message, .. } = problem(&|config| config.queue.protocol = Protocol::Ahci);
         assert!(message.contains("queue.protocol = \"nvme\""), "{message}");
-        let (key, message) = problem(&|config| config.buffer.size = 4096);
+        let Problem { key, message } = problem(&|config| config.buffer.size = 4096);
         assert!(key == "buffer.size" && message.contains("8192"), "{message}");
-        assert_eq!(problem(&|config| config.queue.depth = 1).0, "queue.depth");
+        assert_eq!(problem(&|config| config.queue.depth = 1).key, "queue.depth");
     }
 }

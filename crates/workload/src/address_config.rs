@@ -2,8 +2,8 @@
 
 use super::address::{Pattern, Place, WHOLE, Zone};
 use super::size::parse_percent;
-use tailcut_base::choice;
 use tailcut_base::config::{Configure, KeyVisitor, choose};
+use tailcut_base::{BadValue, choice};
 
 choice! {
     /// How a source decides where requests go.
@@ -86,7 +86,7 @@ impl Default for AddressConfig {
 impl AddressConfig {
     /// The pattern; `None` for [`Distribution::Same`]. Refused, with a reason, when the zones
     /// cannot be read.
-    pub fn pattern(&self) -> Result<Option<Pattern>, String> {
+    pub fn pattern(&self) -> Result<Option<Pattern>, BadValue> {
         let place = if self.scatter { Place::Scattered } else { Place::From(0) };
         Ok(Some(match self.distribution {
             Distribution::Same => return Ok(None),
@@ -166,19 +166,19 @@ impl Configure for AddressConfig {
                     visit.problem(self.distribution.main_key(), complaint);
                 }
             }
-            Err(message) => visit.problem("zones", message),
+            Err(bad) => visit.problem("zones", bad.message),
         }
     }
 }
 
 /// Reads zones such as `60/10:30/20:8/30:2/40`: percent of the accesses over percent of the space.
 /// Empty percentages share equally what the others leave, as in fio.
-pub(super) fn parse_zones(text: &str) -> Result<Vec<Zone>, String> {
+pub(super) fn parse_zones(text: &str) -> Result<Vec<Zone>, BadValue> {
     let mut parts = Vec::new();
     for part in text.split(':') {
-        let (access, space) = part
-            .split_once('/')
-            .ok_or_else(|| format!("'{part}' is no zone; write access/space in percent, like 60/10"))?;
+        let (access, space) = part.split_once('/').ok_or_else(|| {
+            BadValue::new(format!("'{part}' is no zone; write access/space in percent, like 60/10"))
+        })?;
         parts.push((parse_percent(access)?, parse_percent(space)?));
     }
     let fill = |given: Vec<Option<u32>>| {

@@ -5,12 +5,12 @@ use super::address::{Pattern, WHOLE};
 use super::address_config::{AddressConfig, Distribution};
 use super::arrival::{ArrivalPlan, BurstEnd};
 use super::lane::LanePlan;
-use super::recipe::{Problem, Recipe, RequestClasses};
+use super::recipe::{Recipe, RequestClasses};
 use super::size::{Sizes, sectors_of};
 use super::synthetic::Synthetic;
 use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 use tailcut_base::quantity::exact_bytes;
-use tailcut_base::{Class, Nanos, SECTOR_BYTES, choice};
+use tailcut_base::{BadValue, Class, Nanos, Problem, SECTOR_BYTES, choice};
 
 choice! {
     /// What makes a source issue its next request.
@@ -337,8 +337,8 @@ impl SyntheticConfig {
         if self.region_size > 0 { "region_size" } else { "region_share" }
     }
 
-    /// True if all requests of a kind have one size that divides a page of `page_bytes` bytes, and begin at its
-    /// multiples: none has more than one page.
+    /// True if all requests of a kind have one size that divides a page of `page_bytes` bytes, and begin at
+    /// its multiples: none has more than one page.
     pub fn stays_within_pages(&self, page_bytes: u64) -> bool {
         let bytes = |sectors: u32| u64::from(sectors) * SECTOR_BYTES;
         let places = [page_bytes, self.align, self.region_offset];
@@ -355,10 +355,10 @@ impl SyntheticConfig {
     }
 
     /// First sector and number of sectors of the region.
-    fn region(&self, device: u64) -> Result<(u64, u64), String> {
+    fn region(&self, device: u64) -> Result<(u64, u64), BadValue> {
         for bytes in [self.region_offset, self.region_size] {
             if !bytes.is_multiple_of(SECTOR_BYTES) {
-                return Err(format!("{} is no multiple of 512 bytes", exact_bytes(bytes)));
+                return Err(BadValue::new(format!("{} is no multiple of 512 bytes", exact_bytes(bytes))));
             }
         }
         let (first, size) = (self.region_offset / SECTOR_BYTES, self.region_size / SECTOR_BYTES);
@@ -366,17 +366,17 @@ impl SyntheticConfig {
         let of_room = (u128::from(room) * u128::from(self.region_share) / u128::from(WHOLE)) as u64;
         let region = if size > 0 { size } else { of_room };
         if room == 0 || region > room {
-            return Err(format!(
+            return Err(BadValue::new(format!(
                 "the region ends beyond the device, which has {}",
                 exact_bytes(device.saturating_mul(SECTOR_BYTES))
-            ));
+            )));
         }
         Ok((first, region))
     }
 
-    fn read_pattern(&self) -> Result<Pattern, String> {
+    fn read_pattern(&self) -> Result<Pattern, BadValue> {
         let same = "'same' is for write_addresses; reads need a distribution of their own";
-        self.addresses.pattern()?.ok_or_else(|| same.to_string())
+        self.addresses.pattern()?.ok_or_else(|| BadValue::new(same.to_string()))
     }
 
     fn lane(
@@ -418,9 +418,9 @@ impl SyntheticConfig {
 }
 
 /// The value, or a substitute after a problem, so that one pass finds them all.
-fn keep<T>(problems: &mut Vec<Problem>, key: &'static str, value: Result<T, String>, stand_in: T) -> T {
-    value.unwrap_or_else(|message| {
-        problems.push(Problem { key, message });
+fn keep<T>(problems: &mut Vec<Problem>, key: &'static str, value: Result<T, BadValue>, stand_in: T) -> T {
+    value.unwrap_or_else(|bad| {
+        problems.push(bad.of(key));
         stand_in
     })
 }

@@ -5,9 +5,9 @@
 //!
 //! A synthetic mix is described once, by a [`Recipe`]: [`SyntheticConfig`] (a part of a scenario) and
 //! [`fio::FioJob`] (a job of a fio file) are two ways to write one, and [`Synthetic`] draws the requests.
-//! [`datacenter`] generates published workloads from their published statistics; [`lsm`] is a
-//! log-structured merge store that makes its own; [`mod@trace`] replays recorded ones, and [`characterization`]
-//! measures any of them.
+//! [`datacenter`] generates published workloads from their published statistics; [`lsm`] is a log-structured
+//! merge store that makes its own; [`mod@trace`] replays recorded ones, and [`characterization`] measures any
+//! of them.
 //!
 //! This crate knows requests and no drive: it depends on nothing but `base`.
 
@@ -34,8 +34,9 @@ pub use beside::BesideConfig;
 pub use config::SyntheticConfig;
 pub use datacenter::{Datacenter, DatacenterConfig};
 pub use lsm::LsmConfig;
-pub use recipe::{Problem, Recipe};
+pub use recipe::Recipe;
 pub use synthetic::Synthetic;
+pub use tailcut_base::Problem;
 
 use tailcut_base::{Class, Nanos, Op, Status, Time};
 

@@ -6,9 +6,8 @@ use super::address::{Pattern, WHOLE};
 use super::arrival::ArrivalPlan;
 use super::lane::LanePlan;
 use super::size::Sizes;
-use std::fmt;
 use tailcut_base::quantity::exact_bytes;
-use tailcut_base::{Class, Nanos, Op, SECTOR_BYTES};
+use tailcut_base::{Class, Nanos, Op, Problem, SECTOR_BYTES};
 
 /// The behaviour of a source, in absolute terms: everything is resolved to sectors of the device.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,21 +47,6 @@ pub struct Recipe {
     pub sectors: Option<u64>,
     /// When the source is active.
     pub schedule: Schedule,
-}
-
-/// What does not fit together in a description of a source.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// The key of [`super::SyntheticConfig`] that is to blame.
-    pub key: &'static str,
-    /// What is wrong and what would be right.
-    pub message: String,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.key, self.message)
-    }
 }
 
 /// The latency classes of a source's requests.
@@ -116,8 +100,8 @@ impl Recipe {
         weighted.iter().sum::<f64>() / f64::from(WHOLE) * SECTOR_BYTES as f64
     }
 
-    /// Requests of an operation, or of all, that it offers per second in the long run, and their bytes per second.
-    /// `None` for a closed loop.
+    /// Requests of an operation, or of all, that it offers per second in the long run, and their bytes per
+    /// second. `None` for a closed loop.
     pub fn offered(&self, op: Option<Op>) -> Option<(f64, f64)> {
         let rate = self.arrivals.rate(self.mean_bytes())?;
         let of = |(lane, ppm): (&LanePlan, u32)| {

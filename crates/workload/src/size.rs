@@ -1,9 +1,9 @@
 //! How large requests are: one size, several with weights, or a range.
 
 use super::address::WHOLE;
-use tailcut_base::SECTOR_BYTES;
 use tailcut_base::quantity::{exact_bytes, parse_bytes};
 use tailcut_base::random::Stream;
+use tailcut_base::{BadValue, SECTOR_BYTES};
 
 /// The sizes of the requests of a lane, in sectors of 512 B; always at least one sector.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,15 +35,18 @@ impl Split {
     /// From sizes in sectors and weights in parts per million. A weight of `None` is an equal
     /// share of what the others leave. Refused, with a reason, when there is no size, one is 0, or
     /// the weights do not add up to 100 %.
-    pub fn new(parts: &[(u32, Option<u32>)]) -> Result<Split, String> {
+    pub fn new(parts: &[(u32, Option<u32>)]) -> Result<Split, BadValue> {
         let given: u64 = parts.iter().filter_map(|(_, weight)| *weight).map(u64::from).sum();
         let open = parts.iter().filter(|(_, weight)| weight.is_none()).count() as u64;
         let whole = u64::from(WHOLE);
         if parts.is_empty() || parts.iter().any(|&(sectors, _)| sectors == 0) {
-            return Err("a split needs sizes of at least 512 bytes".to_string());
+            return Err(BadValue::new("a split needs sizes of at least 512 bytes"));
         }
         if given > whole || (open == 0 && given != whole) {
-            return Err(format!("the shares add up to {} %, not to 100 %", given as f64 / 1e4));
+            return Err(BadValue::new(format!(
+                "the shares add up to {} %, not to 100 %",
+                given as f64 / 1e4
+            )));
         }
         let mut sums = Vec::with_capacity(parts.len());
         let (mut sum, mut nth) = (0u64, 0u64);
@@ -69,7 +72,7 @@ impl Sizes {
     /// A size, or sizes with percentages: `4KiB`, or `4KiB/60:64KiB/40`; an empty percentage takes
     /// an equal share of the rest. Refused, with a reason, where fio would refuse it too, and
     /// where a size is no multiple of 512 bytes.
-    pub fn parse(text: &str) -> Result<Sizes, String> {
+    pub fn parse(text: &str) -> Result<Sizes, BadValue> {
         let size = |text: &str| sectors_of(parse_bytes(text).map_err(|e| e.message)?);
         if !text.contains(['/', ':']) {
             return Ok(Sizes::Fixed(size(text)?));
@@ -134,29 +137,34 @@ impl Sizes {
 }
 
 /// A size in sectors; refused when it is 0, no multiple of 512, or beyond 1 GiB.
-pub fn sectors_of(bytes: u64) -> Result<u32, String> {
+pub fn sectors_of(bytes: u64) -> Result<u32, BadValue> {
     if bytes == 0 {
-        return Err("a request of 0 bytes; the smallest is 512".to_string());
+        return Err(BadValue::new("a request of 0 bytes; the smallest is 512"));
     }
     if !bytes.is_multiple_of(SECTOR_BYTES) {
-        return Err(format!("{bytes} bytes is no multiple of 512, the sector of the interface"));
+        return Err(BadValue::new(format!(
+            "{bytes} bytes is no multiple of 512, the sector of the interface"
+        )));
     }
     if bytes > LARGEST_BYTES {
-        return Err(format!("{} is too large for a request; the largest is 1GiB", exact_bytes(bytes)));
+        return Err(BadValue::new(format!(
+            "{} is too large for a request; the largest is 1GiB",
+            exact_bytes(bytes)
+        )));
     }
     Ok((bytes / SECTOR_BYTES) as u32)
 }
 
 /// A percentage such as `60` or `12.5`, with or without a percent sign, as parts per million;
 /// nothing for an empty text.
-pub(crate) fn parse_percent(text: &str) -> Result<Option<u32>, String> {
+pub(crate) fn parse_percent(text: &str) -> Result<Option<u32>, BadValue> {
     let text = text.trim().trim_end_matches('%').trim_end();
     if text.is_empty() {
         return Ok(None);
     }
     tailcut_base::quantity::parse_share(&format!("{text}%"))
         .map(Some)
-        .map_err(|_| format!("'{text}' is no percentage; write a number from 0 to 100"))
+        .map_err(|_| BadValue::new(format!("'{text}' is no percentage; write a number from 0 to 100")))
 }
 
 /// The largest request.
@@ -190,7 +198,7 @@ mod tests {
             ("4k/x:8k/", "no percentage"),
             ("", "not a size"),
         ] {
-            let message = Sizes::parse(text).expect_err(text);
+            let message = Sizes::parse(text).expect_err(text).message;
             assert!(message.contains(word), "{text}: {message}");
         }
     }

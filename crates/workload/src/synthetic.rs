@@ -3,10 +3,10 @@
 use super::address::Address;
 use super::arrival::{ArrivalPlan, Arrivals};
 use super::lane::{Draws, Lane};
-use super::recipe::{Problem, Recipe, RequestClasses};
+use super::recipe::{Recipe, RequestClasses};
 use super::{Pace, Request, Schedule, Source};
 use tailcut_base::random::Stream;
-use tailcut_base::{Class, Op};
+use tailcut_base::{Class, Op, Problem};
 
 /// A synthetic mix: a [`Recipe`] at work. Seed, name and recipe fix every request; each purpose
 /// (operation, address, size, arrival …) draws from its own stream, so that a change of one leaves

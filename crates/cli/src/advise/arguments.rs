@@ -7,6 +7,7 @@ use crate::sweep::Misread;
 use crate::value_parsers::preset;
 use clap::Args;
 use std::path::PathBuf;
+use tailcut_base::BadValue;
 use tailcut_base::quantity::{parse_bytes, parse_count};
 use tailcut_ssd::Preset;
 
@@ -53,30 +54,35 @@ pub struct AdviseArguments {
     pub quiet: bool,
 }
 
-fn promise(text: &str) -> Result<Promise, String> {
+fn promise(text: &str) -> Result<Promise, BadValue> {
     Promise::parse(text).map_err(|misread| pointed(text, &misread))
 }
 
-fn prices(text: &str) -> Result<Prices, String> {
+fn prices(text: &str) -> Result<Prices, BadValue> {
     Prices::parse(text).map_err(|misread| pointed(text, &misread))
 }
 
 /// The message below the text, with carets under what is wrong.
-fn pointed(text: &str, misread: &Misread) -> String {
+fn pointed(text: &str, misread: &Misread) -> BadValue {
     let width = |span: &str| span.chars().count();
     let indent = width(text.get(..misread.span.start).unwrap_or(""));
     let carets = width(text.get(misread.span.clone()).unwrap_or("")).max(1);
-    format!("{}\n    {text}\n    {:indent$}{}", misread.message, "", "^".repeat(carets))
+    let message = &misread.message;
+    BadValue::new(format!("{message}\n    {text}\n    {:indent$}{}", "", "^".repeat(carets)))
 }
 
-fn size(text: &str) -> Result<u64, String> {
-    let bytes = parse_bytes(text).map_err(|bad| bad.message)?;
-    if bytes > 0 { Ok(bytes) } else { Err(String::from("something is stored; write 20GB, say")) }
+fn size(text: &str) -> Result<u64, BadValue> {
+    let bytes = parse_bytes(text)?;
+    if bytes > 0 { Ok(bytes) } else { Err(BadValue::new("something is stored; write 20GB, say")) }
 }
 
-fn requests(text: &str) -> Result<u64, String> {
-    let count = parse_count(text).map_err(|bad| bad.message)?;
-    if count >= LEAST { Ok(count) } else { Err(format!("a run takes {LEAST} requests at least")) }
+fn requests(text: &str) -> Result<u64, BadValue> {
+    let count = parse_count(text)?;
+    if count >= LEAST {
+        Ok(count)
+    } else {
+        Err(BadValue::new(format!("a run takes {LEAST} requests at least")))
+    }
 }
 
 const LEAST: u64 = super::judge::LEAST;

@@ -7,6 +7,7 @@
 use crate::sweep::{Misread, Outcome, Quantity, Unit};
 use std::fmt;
 use std::ops::Range;
+use tailcut_base::BadValue;
 use tailcut_base::quantity::{parse_count, parse_rate, parse_time};
 
 /// All terms; at least one.
@@ -126,24 +127,28 @@ fn quantity(name: &str) -> Result<Quantity, Misread> {
     }
 }
 
-fn bound(quantity: &Quantity, text: &str) -> Result<f64, String> {
+fn bound(quantity: &Quantity, text: &str) -> Result<f64, BadValue> {
     let number = |text: &str, example: &str| {
         let parsed = text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
-        parsed.ok_or_else(|| format!("'{text}' is not a value of {quantity}; write {quantity} {example}"))
+        parsed.ok_or_else(|| {
+            BadValue::new(format!("'{text}' is not a value of {quantity}; write {quantity} {example}"))
+        })
     };
     let value = match quantity.unit() {
-        Unit::Nanos => parse_time(text).map(|time| time.0 as f64).map_err(|bad| bad.message)?,
-        Unit::BytesPerSecond => parse_rate(text).map(|rate| rate as f64).map_err(|bad| bad.message)?,
-        Unit::PerSecond => {
-            parse_count(text.trim_end_matches("/s")).map(|count| count as f64).map_err(|bad| bad.message)?
-        }
+        Unit::Nanos => parse_time(text).map(|time| time.0 as f64)?,
+        Unit::BytesPerSecond => parse_rate(text).map(|rate| rate as f64)?,
+        Unit::PerSecond => parse_count(text.trim_end_matches("/s")).map(|count| count as f64)?,
         Unit::Years => {
             let years = ["years", "year", "y"].iter().find_map(|unit| text.strip_suffix(unit));
             number(years.unwrap_or(text), ">= 3y")?
         }
         Unit::Times | Unit::Plain => number(text.trim_end_matches('x'), "< 2")?,
     };
-    if value > 0.0 { Ok(value) } else { Err(format!("a bound is more than 0, and '{text}' is not")) }
+    if value > 0.0 {
+        Ok(value)
+    } else {
+        Err(BadValue::new(format!("a bound is more than 0, and '{text}' is not")))
+    }
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use clap::Args;
 use std::path::PathBuf;
-use tailcut_base::Nanos;
 use tailcut_base::quantity::parse_time;
+use tailcut_base::{BadValue, Nanos};
 
 /// `tailcut calibrate`.
 #[derive(Debug, Args)]
@@ -52,7 +52,7 @@ pub struct CalibrateArguments {
     pub quiet: bool,
 }
 
-fn parse_client(text: &str) -> Result<Nanos, String> {
-    let cost = parse_time(text).map_err(|bad| bad.message)?;
-    if cost <= Nanos::millis(1) { Ok(cost) } else { Err("it can be 0 to 1ms".into()) }
+fn parse_client(text: &str) -> Result<Nanos, BadValue> {
+    let cost = parse_time(text)?;
+    if cost <= Nanos::millis(1) { Ok(cost) } else { Err(BadValue::new("it can be 0 to 1ms")) }
 }

@@ -1,11 +1,13 @@
-//! Measurements of a drive of one's own: the JSON output of fio (`--output-format=json`, fio 3; "JSON output" in its manual,
-//! <https://fio.readthedocs.io>).
+//! Measurements of a drive of one's own: the JSON output of fio (`--output-format=json`, fio 3; "JSON output"
+//! in its manual, <https://fio.readthedocs.io>).
 //!
-//! A job is a row: random requests of 4 KiB at a fixed depth (`rw=randread`, `randwrite` or `randrw` with `rwmixread`;
-//! `bs=4k`; `iodepth` times `numjobs` in flight, reported together with `group_reporting`). Latencies are the percentiles of
-//! `lat_ns` where fio was asked for them (`lat_percentiles=1`), else of `clat_ns`; `percentile_list` should have 50 to 99.99.
+//! A job is a row: random requests of 4 KiB at a fixed depth (`rw=randread`, `randwrite` or `randrw` with
+//! `rwmixread`; `bs=4k`; `iodepth` times `numjobs` in flight, reported together with `group_reporting`).
+//! Latencies are the percentiles of `lat_ns` where fio was asked for them (`lat_percentiles=1`), else of
+//! `clat_ns`; `percentile_list` should have 50 to 99.99.
 
 use serde_json::Value;
+use tailcut_base::BadValue;
 use tailcut_study::drives::rows::LEAST_BEYOND;
 use tailcut_study::drives::{Load, MeasuredRow, Mix, PERCENTILES};
 
@@ -27,11 +29,13 @@ pub fn rows(text: &str) -> Result<Vec<MeasuredRow>, Vec<String>> {
     if errors.is_empty() { Ok(rows) } else { Err(errors) }
 }
 
-fn row(job: &Value, global: &Value) -> Result<MeasuredRow, String> {
+fn row(job: &Value, global: &Value) -> Result<MeasuredRow, BadValue> {
     let option = |name: &str| job["job options"][name].as_str().or_else(|| global[name].as_str());
     let number = |name: &str, default: u32| match option(name) {
         None => Ok(default),
-        Some(text) => text.parse::<u32>().map_err(|_| format!("{name}={text} is not a whole number")),
+        Some(text) => {
+            text.parse::<u32>().map_err(|_| BadValue::new(format!("{name}={text} is not a whole number")))
+        }
     };
     let reads_percent = match option("rw").or_else(|| option("readwrite")) {
         Some("randread") => 100,
@@ -39,15 +43,17 @@ fn row(job: &Value, global: &Value) -> Result<MeasuredRow, String> {
         Some("randrw") => number("rwmixread", 50)?,
         other => {
             let rw = other.unwrap_or("read");
-            return Err(format!("rw={rw}; only randread, randwrite and randrw can be compared"));
+            return Err(BadValue::new(format!(
+                "rw={rw}; only randread, randwrite and randrw can be compared"
+            )));
         }
     };
     match option("bs").or_else(|| option("blocksize")) {
         None | Some("4k" | "4K" | "4096" | "4KiB" | "4ki") => {}
-        Some(size) => return Err(format!("bs={size}; only requests of 4k can be compared")),
+        Some(size) => return Err(BadValue::new(format!("bs={size}; only requests of 4k can be compared"))),
     }
     if let Some(rate) = option("rate_iops").or_else(|| option("rate")) {
-        return Err(format!("a rate of {rate}; only jobs at a fixed depth can be compared"));
+        return Err(BadValue::new(format!("a rate of {rate}; only jobs at a fixed depth can be compared")));
     }
     let load = Mix { reads_percent, depth: number("iodepth", 1)? * number("numjobs", 1)? };
     let rate = |kind: &str| job[kind]["iops"].as_f64();
@@ -63,13 +69,13 @@ fn row(job: &Value, global: &Value) -> Result<MeasuredRow, String> {
 }
 
 /// The percentiles of one direction that enough requests lie beyond, in microseconds.
-fn latencies(direction: &Value) -> Result<[Option<f64>; PERCENTILES.len()], String> {
+fn latencies(direction: &Value) -> Result<[Option<f64>; PERCENTILES.len()], BadValue> {
     let requests = direction["total_ios"].as_u64().unwrap_or(0);
     if requests == 0 {
         return Ok(Default::default());
     }
     let of = ["lat_ns", "clat_ns"].into_iter().find(|kind| direction[kind]["percentile"].is_object());
-    let of = of.ok_or("there are no percentiles; leave clat_percentiles on")?;
+    let of = of.ok_or_else(|| BadValue::new("there are no percentiles; leave clat_percentiles on"))?;
     Ok(PERCENTILES.map(|percentile| {
         let nanos = match percentile.percent {
             100.0 => direction[of]["max"].as_f64(),

@@ -40,7 +40,7 @@ pub fn calibrate(arguments: &CalibrateArguments, out: &mut dyn Write) -> Result<
     let setup = Setup::new(arguments, sheet, &rows)?;
     let (problem, start) = setup.problem(rows);
     problem.check().map_err(|error| Failure::Input(format!("calibrate: {error}")))?;
-    output::check(None, &[&arguments.output]).map_err(Failure::Input)?;
+    output::check(None, &[&arguments.output])?;
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
     let state = State::new(&arguments.output, &problem, arguments.seed);
@@ -161,7 +161,8 @@ impl Setup {
         Ok(Setup { sheet, base, test })
     }
 
-    /// The problem of some rows and its first candidate; structure, first values and bounds come from these alone.
+    /// The problem of some rows and its first candidate; structure, first values and bounds come from these
+    /// alone.
     fn problem(&self, rows: Vec<MeasuredRow>) -> (Problem, Candidate) {
         let sheet = self.sheet.as_ref();
         let base = self.base.clone().unwrap_or_else(|| structure(&rows, sheet).device);
@@ -262,7 +263,8 @@ impl<'c> Calibration<'c> {
         is_late || self.evaluations.is_some_and(|wanted| evaluations >= wanted)
     }
 
-    /// Tells the progress how many trials there will be: of the search, of sensitivity, and of cross-validation.
+    /// Tells the progress how many trials there will be: of the search, of sensitivity, and of
+    /// cross-validation.
     fn expect(&mut self, search: &Search) {
         let evaluations = search.record().evaluations();
         let share = self.minutes.map(|most| self.started.elapsed().as_secs_f64() / most.as_secs_f64());

@@ -6,6 +6,7 @@ use crate::run::arguments::{RunArguments, RunOptions};
 use crate::sweep::{Misread, Quantity};
 use clap::Args;
 use std::path::PathBuf;
+use tailcut_base::BadValue;
 use tailcut_base::quantity::parse_share;
 
 /// `tailcut compare`.
@@ -51,8 +52,8 @@ pub struct CompareArguments {
     /// the noise
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub tolerance: Option<f64>,
-    /// Skip points whose settings contradict each other instead of refusing to run; a value that its key cannot
-    /// have is an error all the same
+    /// Skip points whose settings contradict each other instead of refusing to run; a value that its key
+    /// cannot have is an error all the same
     #[arg(long)]
     pub skip_impossible: bool,
     /// List the points without running them
@@ -122,16 +123,16 @@ impl CompareArguments {
 
 fn factor_of(
     read: fn(&str) -> Result<Factor, Misread>,
-) -> impl Fn(&str) -> Result<Factor, String> + Clone + Send + Sync + 'static {
-    move |text| read(text).map_err(|misread| misread.message)
+) -> impl Fn(&str) -> Result<Factor, BadValue> + Clone + Send + Sync + 'static {
+    move |text| read(text).map_err(|misread| BadValue::new(misread.message))
 }
 
-pub(crate) fn quantity(text: &str) -> Result<Quantity, String> {
-    Quantity::parse(text).map_err(|misread| misread.message)
+pub(crate) fn quantity(text: &str) -> Result<Quantity, BadValue> {
+    Quantity::parse(text).map_err(|misread| BadValue::new(misread.message))
 }
 
-fn share(text: &str) -> Result<f64, String> {
-    parse_share(text).map(|ppm| f64::from(ppm) / 1e6).map_err(|bad| bad.message)
+fn share(text: &str) -> Result<f64, BadValue> {
+    parse_share(text).map(|ppm| f64::from(ppm) / 1e6)
 }
 
 /// The folder of a comparison when no other is named.

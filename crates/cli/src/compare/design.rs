@@ -11,6 +11,7 @@
 //! The point with every factor at its first level is always there.
 
 use std::collections::BTreeSet;
+use tailcut_base::BadValue;
 use tailcut_base::random::Stream;
 
 /// The points that are run.
@@ -49,12 +50,12 @@ impl Design {
     ///
     /// # Errors
     /// There are more than [`MOST`].
-    pub fn full(levels: &[usize]) -> Result<Design, String> {
+    pub fn full(levels: &[usize]) -> Result<Design, BadValue> {
         let grid = size(levels);
         if grid > MOST {
-            return Err(format!(
+            return Err(BadValue::new(format!(
                 "the grid has {grid} points, more than {MOST}; run a part of it with --points, or vary less"
-            ));
+            )));
         }
         Ok(Design { kind: Kind::Full, points: (0..grid).map(|index| point(levels, index)).collect(), grid })
     }
@@ -63,13 +64,13 @@ impl Design {
     ///
     /// # Errors
     /// `wanted` is more than [`MOST`].
-    pub fn fraction(levels: &[usize], wanted: u64, seed: u64) -> Result<Design, String> {
+    pub fn fraction(levels: &[usize], wanted: u64, seed: u64) -> Result<Design, BadValue> {
         let grid = size(levels);
         if wanted >= grid {
             return Design::full(levels);
         }
         if wanted > MOST {
-            return Err(format!("{wanted} points are more than {MOST}; ask for fewer"));
+            return Err(BadValue::new(format!("{wanted} points are more than {MOST}; ask for fewer")));
         }
         if let Some((points, resolution)) = regular(levels, wanted) {
             return Ok(Design { kind: Kind::Regular { resolution }, points, grid });

@@ -60,7 +60,7 @@ impl Plan {
             }
             Share::Points(points) => Design::fraction(&levels, points, SEED),
         };
-        let design = design.map_err(Failure::Input)?;
+        let design = design?;
         let cells = Cells::new(request, &design)?;
         Ok(Plan { design, cells })
     }

@@ -4,7 +4,7 @@ use clap::Args;
 use std::path::PathBuf;
 use tailcut_base::config::Choice;
 use tailcut_base::quantity::parse_time;
-use tailcut_base::{Class, Op, Time};
+use tailcut_base::{BadValue, Class, Op, Time};
 
 /// `tailcut explain`.
 #[derive(Debug, Args)]
@@ -40,23 +40,23 @@ pub struct ExplainArguments {
     pub json: bool,
 }
 
-fn moment(text: &str) -> Result<Time, String> {
-    parse_time(text).map(|since_start| Time(since_start.0)).map_err(|bad| bad.message)
+fn moment(text: &str) -> Result<Time, BadValue> {
+    parse_time(text).map(|since_start| Time(since_start.0))
 }
 
-fn kind(text: &str) -> Result<Op, String> {
-    Op::by_name(text).ok_or_else(|| String::from("write read, write, trim or flush"))
+fn kind(text: &str) -> Result<Op, BadValue> {
+    Op::by_name(text).ok_or_else(|| BadValue::new("write read, write, trim or flush"))
 }
 
-fn class(text: &str) -> Result<Class, String> {
-    text.parse().ok().and_then(Class::new).ok_or_else(|| String::from("write a class from 1 to 5"))
+fn class(text: &str) -> Result<Class, BadValue> {
+    text.parse().ok().and_then(Class::new).ok_or_else(|| BadValue::new("write a class from 1 to 5"))
 }
 
-fn percentile(text: &str) -> Result<f64, String> {
+fn percentile(text: &str) -> Result<f64, BadValue> {
     let number: Option<f64> = text.trim().trim_end_matches('%').trim_end().parse().ok();
     number
         .filter(|percent| (0.0..100.0).contains(percent))
-        .ok_or_else(|| String::from("write a percentage from 0 to below 100, such as 99.99"))
+        .ok_or_else(|| BadValue::new("write a percentage from 0 to below 100, such as 99.99"))
 }
 
 #[cfg(test)]

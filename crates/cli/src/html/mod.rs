@@ -13,18 +13,19 @@ use crate::failure::Failure;
 use crate::output;
 use std::fs;
 use std::path::{Path, PathBuf};
+use tailcut_base::BadValue;
 
 /// The name of a page that is to be written, as an argument.
 ///
 /// # Errors
 /// What would be right, if it is not the name of a page.
-pub fn page_file(name: &str) -> Result<PathBuf, String> {
+pub fn page_file(name: &str) -> Result<PathBuf, BadValue> {
     let file = PathBuf::from(name);
     let is_page = matches!(file.extension().and_then(|extension| extension.to_str()), Some("html" | "htm"));
     if is_page {
         Ok(file)
     } else {
-        Err(String::from("name a file that ends in .html; its data goes beside it, as .json"))
+        Err(BadValue::new("name a file that ends in .html; its data goes beside it, as .json"))
     }
 }
 

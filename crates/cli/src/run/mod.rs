@@ -41,7 +41,7 @@ pub fn run(arguments: &RunArguments, out: &mut dyn Write) -> Result<(), Failure>
     }
     let json = options.json.as_deref().filter(|file| !is_stdout(file));
     let files: Vec<&Path> = options.html.as_deref().into_iter().chain(json).collect();
-    output::check(Some(&options.out), &files).map_err(Failure::Input)?;
+    output::check(Some(&options.out), &files)?;
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
     let start = Instant::now();

@@ -7,9 +7,9 @@ use super::problem::Problem;
 use super::source::Place;
 use super::spelling::{self, RangeValue};
 use std::ops::RangeInclusive;
-use tailcut_base::Nanos;
 use tailcut_base::config::{Configure, KeyVisitor, Names};
-use tailcut_base::quantity::{self, BadQuantity};
+use tailcut_base::quantity;
+use tailcut_base::{BadValue, Nanos};
 
 /// Walks `part` over the document: keys that are written get their values, the others keep theirs. Returns
 /// the problems, in no particular order; if there are any, the part is invalid.
@@ -121,8 +121,8 @@ impl Refusal {
     }
 }
 
-impl From<BadQuantity> for Refusal {
-    fn from(bad: BadQuantity) -> Refusal {
+impl From<BadValue> for Refusal {
+    fn from(bad: BadValue) -> Refusal {
         match bad.message.split_once("; ") {
             Some((wrong, right)) => Refusal::new(wrong, right),
             None => Refusal::new(bad.message, ""),
@@ -194,7 +194,8 @@ impl<'d> Reader<'d> {
     }
 }
 
-/// The remedy for a list where `key` takes one value, which `form` describes: lists of values belong to comparisons.
+/// The remedy for a list where `key` takes one value, which `form` describes: lists of values belong to
+/// comparisons.
 fn one_of(list: &[(Place, Value)], form: &str, key: &str) -> String {
     let scalars: Vec<&str> = list.iter().filter_map(|(_, value)| value.scalar()).collect();
     let values = if scalars.is_empty() { String::from("A,B") } else { scalars.join(",") };
@@ -210,11 +211,7 @@ impl Level<'_> {
 }
 
 /// Something written as a text or as a number, in the form that `parse` reads.
-fn quantity<T>(
-    value: &Value,
-    what: &str,
-    parse: impl Fn(&str) -> Result<T, BadQuantity>,
-) -> Result<T, Refusal> {
+fn quantity<T>(value: &Value, what: &str, parse: impl Fn(&str) -> Result<T, BadValue>) -> Result<T, Refusal> {
     let Some(text) = value.scalar() else {
         // The parser knows the example that belongs into the remedy.
         let remedy = parse("").err().map(Refusal::from).map_or(String::new(), |refusal| refusal.remedy);
@@ -240,7 +237,7 @@ fn read_time(value: &Value, range: &RangeInclusive<Nanos>) -> Result<Nanos, Refu
 }
 
 /// A rate needs its unit, except for zero, which is zero in every unit.
-fn parse_rate(text: &str) -> Result<u64, BadQuantity> {
+fn parse_rate(text: &str) -> Result<u64, BadValue> {
     if text == "0" { Ok(0) } else { quantity::parse_rate(text) }
 }
 

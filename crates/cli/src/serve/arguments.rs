@@ -5,8 +5,8 @@ use super::log::LogArguments;
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use tailcut_base::Nanos;
 use tailcut_base::quantity::{parse_bytes, parse_time};
+use tailcut_base::{BadValue, Nanos};
 use tailcut_host::BLOCK_BYTES;
 use tailcut_rt::serve::budget;
 
@@ -138,32 +138,32 @@ pub enum TlsMode {
     Allow,
 }
 
-fn name(text: &str) -> Result<String, String> {
+fn name(text: &str) -> Result<String, BadValue> {
     let is_good = (1..=255).contains(&text.len()) && !text.contains(char::is_control);
-    if is_good { Ok(text.into()) } else { Err(String::from("write a name of 1 to 255 bytes, such as disk")) }
+    if is_good { Ok(text.into()) } else { Err(BadValue::new("write a name of 1 to 255 bytes, such as disk")) }
 }
 
-fn size(text: &str) -> Result<u64, String> {
-    let bytes = parse_bytes(text).map_err(|bad| bad.message)?;
+fn size(text: &str) -> Result<u64, BadValue> {
+    let bytes = parse_bytes(text)?;
     let is_good = bytes > 0 && bytes % BLOCK_BYTES == 0 && bytes <= MOST_BYTES;
     if is_good {
         Ok(bytes)
     } else {
-        Err(String::from("write a multiple of 4 KiB up to 64 TiB, such as 10GiB"))
+        Err(BadValue::new("write a multiple of 4 KiB up to 64 TiB, such as 10GiB"))
     }
 }
 
-fn memory(text: &str) -> Result<u64, String> {
-    let bytes = parse_bytes(text).map_err(|bad| bad.message)?;
-    if bytes >= budget::LEAST { Ok(bytes) } else { Err(String::from("write at least 128MiB")) }
+fn memory(text: &str) -> Result<u64, BadValue> {
+    let bytes = parse_bytes(text)?;
+    if bytes >= budget::LEAST { Ok(bytes) } else { Err(BadValue::new("write at least 128MiB")) }
 }
 
-pub(super) fn short_time(text: &str) -> Result<Nanos, String> {
-    let time = parse_time(text).map_err(|bad| bad.message)?;
+pub(super) fn short_time(text: &str) -> Result<Nanos, BadValue> {
+    let time = parse_time(text)?;
     if time <= Nanos::millis(10) {
         Ok(time)
     } else {
-        Err(String::from("write a time of at most 10ms, such as 50us"))
+        Err(BadValue::new("write a time of at most 10ms, such as 50us"))
     }
 }
 

@@ -7,8 +7,8 @@ use crate::scenario::effect;
 use crate::scenario::{self, Source, keys};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use tailcut_base::Nanos;
 use tailcut_base::quantity::exact_bytes;
+use tailcut_base::{BadValue, Nanos};
 use tailcut_host::BLOCK_BYTES;
 use tailcut_host::array::log::BlockChecksums;
 use tailcut_host::array::{ArrayConfig, Consent};
@@ -49,9 +49,9 @@ pub struct Written {
 }
 
 impl Written {
-    /// What was written of the array, if it contradicts what was fixed when the array was created: `asked` is the
-    /// configuration as read, `made` the same with what was fixed.
-    fn check(&self, asked: &ArrayConfig, made: &ArrayConfig) -> Result<(), String> {
+    /// What was written of the array, if it contradicts what was fixed when the array was created: `asked` is
+    /// the configuration as read, `made` the same with what was fixed.
+    fn check(&self, asked: &ArrayConfig, made: &ArrayConfig) -> Result<(), BadValue> {
         let (mut asked, mut made) = (asked.clone(), made.clone());
         if asked.log.checksums == BlockChecksums::Auto {
             asked.log.checksums = made.log.checksums;
@@ -64,7 +64,7 @@ impl Written {
             format!("{path} is {asked}, and the array on these drives was created with {made}: leave it out")
         };
         let sentences: Vec<String> = differing.iter().map(sentence).collect();
-        Err(format!("{}; nothing was written", sentences.join("; ")))
+        Err(BadValue::new(format!("{}; nothing was written", sentences.join("; "))))
     }
 }
 

@@ -2,9 +2,9 @@
 
 use crate::value_parsers::{positive_time, preset, time};
 use clap::Args;
-use tailcut_base::Nanos;
 use tailcut_base::config::Choice;
 use tailcut_base::quantity::{parse_count, parse_rate, parse_share};
+use tailcut_base::{BadValue, Nanos};
 use tailcut_sim::sizing::Raid;
 use tailcut_ssd::Preset;
 
@@ -40,23 +40,27 @@ pub struct SizeArguments {
     pub json: bool,
 }
 
-fn bandwidth(text: &str) -> Result<u64, String> {
-    let rate = parse_rate(text).map_err(|bad| bad.message)?;
-    if rate > 0 { Ok(rate) } else { Err(String::from("a network brings something; write 10GB/s, say")) }
+fn bandwidth(text: &str) -> Result<u64, BadValue> {
+    let rate = parse_rate(text)?;
+    if rate > 0 { Ok(rate) } else { Err(BadValue::new("a network brings something; write 10GB/s, say")) }
 }
 
-fn part(text: &str) -> Result<u32, String> {
-    let share = parse_share(text).map_err(|bad| bad.message)?;
+fn part(text: &str) -> Result<u32, BadValue> {
+    let share = parse_share(text)?;
     let is_partial = (10_000..=990_000).contains(&share);
-    if is_partial { Ok(share) } else { Err(String::from("write a share from 1% to 99%, such as 60%")) }
+    if is_partial { Ok(share) } else { Err(BadValue::new("write a share from 1% to 99%, such as 60%")) }
 }
 
-fn raid(text: &str) -> Result<Raid, String> {
-    Raid::by_name(text).ok_or_else(|| String::from("write 0 (none), 4 or 5 (one drive of parity)"))
+fn raid(text: &str) -> Result<Raid, BadValue> {
+    Raid::by_name(text).ok_or_else(|| BadValue::new("write 0 (none), 4 or 5 (one drive of parity)"))
 }
 
-fn some(text: &str) -> Result<u64, String> {
-    let count = parse_count(text).map_err(|bad| bad.message)?;
+fn some(text: &str) -> Result<u64, BadValue> {
+    let count = parse_count(text)?;
     let is_segment = (1..=1 << 30).contains(&count);
-    if is_segment { Ok(count) } else { Err(String::from("write a number from 1 to 1073741824, such as 256")) }
+    if is_segment {
+        Ok(count)
+    } else {
+        Err(BadValue::new("write a number from 1 to 1073741824, such as 256"))
+    }
 }

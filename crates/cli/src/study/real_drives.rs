@@ -6,9 +6,9 @@ use crate::scenario::nearest::{enumerate, nearest};
 use clap::Args;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use tailcut_base::Nanos;
 use tailcut_base::config::Choice;
 use tailcut_base::quantity::parse_time;
+use tailcut_base::{BadValue, Nanos};
 use tailcut_ssd::Preset;
 use tailcut_study::drives::catalogue::{DRIVES, RealDrive, preset_of};
 use tailcut_study::drives::rows::{self, RowErrors};
@@ -23,7 +23,8 @@ pub struct RealDriveOptions {
     /// reads_percent,depth, or drive,pattern,fill_percent
     #[arg(long, value_name = "FILE")]
     pub points: Option<PathBuf>,
-    /// For real-drives: compare with the rows of this CSV file, and run its points if --points names no others
+    /// For real-drives: compare with the rows of this CSV file, and run its points if --points names no
+    /// others
     #[arg(long, value_name = "FILE")]
     pub measured: Option<PathBuf>,
     /// For real-drives: virtual time that each run measures; default: 60s, or 2s with --quick
@@ -34,10 +35,10 @@ pub struct RealDriveOptions {
     pub seeds: Option<u16>,
 }
 
-fn parse_length(text: &str) -> Result<Nanos, String> {
-    let length = parse_time(text).map_err(|bad| bad.message)?;
+fn parse_length(text: &str) -> Result<Nanos, BadValue> {
+    let length = parse_time(text)?;
     let range = Nanos::millis(100)..=Nanos::secs(86_400);
-    if range.contains(&length) { Ok(length) } else { Err("it can be 100ms to 24h".into()) }
+    if range.contains(&length) { Ok(length) } else { Err(BadValue::new("it can be 100ms to 24h")) }
 }
 
 impl RealDriveOptions {
@@ -61,8 +62,8 @@ impl RealDriveOptions {
     }
 }
 
-/// Runs the points on `jobs` threads, one for each core where that is left open. `report` is called a few times a second with
-/// the number of runs done and of all runs.
+/// Runs the points on `jobs` threads, one for each core where that is left open. `report` is called a few
+/// times a second with the number of runs done and of all runs.
 ///
 /// # Errors
 /// Files that cannot be read, drives that are not known, and whatever ends a run; [`Failure::Interrupted`].

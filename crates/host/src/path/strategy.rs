@@ -4,6 +4,7 @@
 //! `coop+precomplete` is the cooperative path whose threads spin once the drive has announced the completion.
 
 use super::hybrid::Mode;
+use tailcut_base::BadValue;
 use tailcut_base::config::Choice;
 
 tailcut_base::choice! {
@@ -164,13 +165,16 @@ impl Strategy {
     ///
     /// # Errors
     /// Names the unknown part, or the two parts that exclude each other.
-    pub fn parse(text: &str) -> Result<Strategy, String> {
+    pub fn parse(text: &str) -> Result<Strategy, BadValue> {
         let mut strategy = Strategy::DIRECT;
         for part in text.split('+').map(str::trim) {
             let name = StrategyName::all().iter().find(|name| name.name() == part);
             let Some(&name) = name else {
                 let names: Vec<&str> = StrategyName::all().iter().map(|name| name.name()).collect();
-                return Err(format!("'{part}' is no strategy; join any of {} by '+'", names.join(", ")));
+                return Err(BadValue::new(format!(
+                    "'{part}' is no strategy; join any of {} by '+'",
+                    names.join(", ")
+                )));
             };
             strategy = strategy.with(name);
         }
@@ -219,22 +223,23 @@ impl Strategy {
         self.wait == Wait::UntilNotice || self.adapts || self.hints != Hints::default()
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), BadValue> {
         let (hints, spins_on_buffer_hits) = (Hints::default(), false);
         let rest = Strategy { adapts: false, spins_on_buffer_hits, hints, ..*self };
         if self.adapts && rest != Strategy::DIRECT {
-            return Err(
-                "\"hybrid\" decides on everything but \"buffer-spin\", \"hit-spin\" and \"room-notice\": leave the others out"
-                    .into(),
-            );
+            return Err(BadValue::new(
+                "\"hybrid\" decides on everything but \"buffer-spin\", \"hit-spin\" and \"room-notice\": leave the others out",
+            ));
         }
         if self.layers == Layers::Scsi && (self.finisher != Finisher::SoftInterrupt || !self.interrupts) {
-            return Err("the SCSI path has its own post-processing and needs interrupts: use \"scsi\" alone, or a path without it".into());
+            return Err(BadValue::new(
+                "the SCSI path has its own post-processing and needs interrupts: use \"scsi\" alone, or a path without it",
+            ));
         }
         if !self.interrupts && !self.has_poll_thread && self.wait != Wait::Spin {
-            return Err(
-                "without interrupts somebody must look for completions: add \"poll\" or \"spin\"".into()
-            );
+            return Err(BadValue::new(
+                "without interrupts somebody must look for completions: add \"poll\" or \"spin\"",
+            ));
         }
         Ok(())
     }

@@ -6,10 +6,10 @@
 //!
 //! On a server with several drives, a request begins with `@` and the name of the drive.
 
-use tailcut_base::Time;
 use tailcut_base::control::{Control, ControlReply, GcThresholds, Windows};
 use tailcut_base::plm::Window;
 use tailcut_base::quantity::parse_time;
+use tailcut_base::{BadValue, Time};
 
 /// A parsed request line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub const LINE_MAX: usize = 4500;
 ///
 /// # Errors
 /// One line: the mistake, and the valid form.
-pub fn parse(line: &str, now: Time) -> Result<AdminRequest, String> {
+pub fn parse(line: &str, now: Time) -> Result<AdminRequest, BadValue> {
     let line = line.trim_ascii();
     let (drive, line) = match line.strip_prefix('@') {
         Some(rest) => {
@@ -66,9 +66,9 @@ pub fn parse(line: &str, now: Time) -> Result<AdminRequest, String> {
     Ok(AdminRequest { drive, ask: ask(line, now)? })
 }
 
-fn ask(line: &str, now: Time) -> Result<Ask, String> {
+fn ask(line: &str, now: Time) -> Result<Ask, BadValue> {
     let mut words = line.split_ascii_whitespace();
-    let name = words.next().ok_or("nothing is asked: try 'help'")?;
+    let name = words.next().ok_or_else(|| BadValue::new("nothing is asked: try 'help'"))?;
     let ask = match name {
         "status" => Ask::Status,
         "metrics" => Ask::Metrics,
@@ -84,12 +84,12 @@ fn ask(line: &str, now: Time) -> Result<Ask, String> {
         name => Ask::Call(call(name, &mut words, now)?),
     };
     match words.next() {
-        Some(word) => Err(format!("{name} does not end with '{word}': try 'help'")),
+        Some(word) => Err(BadValue::new(format!("{name} does not end with '{word}': try 'help'"))),
         None => Ok(ask),
     }
 }
 
-fn call<'l>(name: &str, words: &mut impl Iterator<Item = &'l str>, now: Time) -> Result<Control, String> {
+fn call<'l>(name: &str, words: &mut impl Iterator<Item = &'l str>, now: Time) -> Result<Control, BadValue> {
     Ok(match name {
         "user-capacity" => Control::UserCapacity,
         "device-capacity" => Control::DeviceCapacity,
@@ -99,7 +99,9 @@ fn call<'l>(name: &str, words: &mut impl Iterator<Item = &'l str>, now: Time) ->
         "set-thresholds" => {
             let (low, high) = (count(name, "LOW", words)?, count(name, "HIGH", words)?);
             if low > high {
-                return Err(format!("{name} LOW HIGH: {low} is above {high}; give the smaller number first"));
+                return Err(BadValue::new(format!(
+                    "{name} LOW HIGH: {low} is above {high}; give the smaller number first"
+                )));
             }
             Control::SetThresholds(GcThresholds { low, high })
         }
@@ -110,10 +112,10 @@ fn call<'l>(name: &str, words: &mut impl Iterator<Item = &'l str>, now: Time) ->
             let (period, length) = (time(name, "PERIOD", words)?, time(name, "LENGTH", words)?);
             let windows = Windows { from, period, length };
             if !windows.are_valid() {
-                return Err(format!(
+                return Err(BadValue::new(format!(
                     "{name} LENGTH: {length} is no length of a window in every {period} (PERIOD); give a time above 0 and up \
                      to the period"
-                ));
+                )));
             }
             Control::SetWindows(windows)
         }
@@ -123,35 +125,38 @@ fn call<'l>(name: &str, words: &mut impl Iterator<Item = &'l str>, now: Time) ->
         "select-window" => Control::SelectWindow(match words.next() {
             Some("deterministic") => Window::Deterministic,
             Some("non-deterministic") => Window::NonDeterministic,
-            _ => return Err("select-window needs deterministic or non-deterministic".into()),
+            _ => return Err(BadValue::new("select-window needs deterministic or non-deterministic")),
         }),
         "selected-window" => Control::SelectedWindow,
         "predictable-latency-log" => Control::PredictableLatencyLog,
-        _ => return Err(format!("'{name}' is not known: try 'help'")),
+        _ => return Err(BadValue::new(format!("'{name}' is not known: try 'help'"))),
     })
 }
 
-fn word<'l>(name: &str, what: &str, words: &mut impl Iterator<Item = &'l str>) -> Result<&'l str, String> {
-    words.next().ok_or_else(|| format!("{name} needs {what}: try 'help'"))
+fn word<'l>(name: &str, what: &str, words: &mut impl Iterator<Item = &'l str>) -> Result<&'l str, BadValue> {
+    words.next().ok_or_else(|| BadValue::new(format!("{name} needs {what}: try 'help'")))
 }
 
-fn count<'l>(name: &str, what: &str, words: &mut impl Iterator<Item = &'l str>) -> Result<u32, String> {
+fn count<'l>(name: &str, what: &str, words: &mut impl Iterator<Item = &'l str>) -> Result<u32, BadValue> {
     let word = word(name, what, words)?;
-    word.parse().map_err(|_| format!("{name} {what}: '{word}' is no number of blocks; write one such as 8"))
+    word.parse().map_err(|_| {
+        BadValue::new(format!("{name} {what}: '{word}' is no number of blocks; write one such as 8"))
+    })
 }
 
-fn member<'l>(name: &str, words: &mut impl Iterator<Item = &'l str>) -> Result<usize, String> {
+fn member<'l>(name: &str, words: &mut impl Iterator<Item = &'l str>) -> Result<usize, BadValue> {
     let word = word(name, "MEMBER", words)?;
-    word.parse().map_err(|_| format!("{name} MEMBER: '{word}' is no number of a drive; see 'status'"))
+    word.parse()
+        .map_err(|_| BadValue::new(format!("{name} MEMBER: '{word}' is no number of a drive; see 'status'")))
 }
 
 fn time<'l>(
     name: &str,
     what: &str,
     words: &mut impl Iterator<Item = &'l str>,
-) -> Result<tailcut_base::Nanos, String> {
+) -> Result<tailcut_base::Nanos, BadValue> {
     let word = word(name, what, words)?;
-    parse_time(word).map_err(|_| format!("{name} {what}: '{word}' is no time such as 10ms"))
+    parse_time(word).map_err(|_| BadValue::new(format!("{name} {what}: '{word}' is no time such as 10ms")))
 }
 
 fn later<'l>(
@@ -159,14 +164,14 @@ fn later<'l>(
     name: &str,
     what: &str,
     words: &mut impl Iterator<Item = &'l str>,
-) -> Result<Time, String> {
+) -> Result<Time, BadValue> {
     let rest = time(name, what, words)?;
     // An overflowing time is refused: a drive could not represent it.
-    now.0.checked_add(rest.0).map(Time).ok_or_else(|| format!("{name} {what} is too far away"))
+    now.0.checked_add(rest.0).map(Time).ok_or_else(|| BadValue::new(format!("{name} {what} is too far away")))
 }
 
-/// Formats the reply to a call, with its line end. A refusal names the values that could not be taken, and what
-/// would be right.
+/// Formats the reply to a call, with its line end. A refusal names the values that could not be taken, and
+/// what would be right.
 pub fn show_reply(call: &Control, reply: &ControlReply) -> String {
     let why = match (reply, call) {
         (ControlReply::Invalid, Control::SetThresholds(GcThresholds { low, high })) => format!(
@@ -291,14 +296,14 @@ mod tests {
             "@disk",
         ];
         for line in wrong {
-            let why = parse(line, Time(0)).expect_err(line);
+            let why = parse(line, Time(0)).expect_err(line).message;
             assert!(!why.is_empty() && !why.contains('\n'), "{line}: {why}");
         }
     }
 
     #[test]
     fn values_that_do_not_fit_are_named_with_what_would() {
-        let refused = |line: &str| parse(line, Time(0)).expect_err(line);
+        let refused = |line: &str| parse(line, Time(0)).expect_err(line).message;
         assert_eq!(
             refused("set-thresholds 9 3"),
             "set-thresholds LOW HIGH: 9 is above 3; give the smaller number first"

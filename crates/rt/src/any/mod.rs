@@ -11,7 +11,7 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use tailcut_base::control::Control;
 use tailcut_base::device::Identify;
-use tailcut_base::{Nanos, Time};
+use tailcut_base::{BadValue, Nanos, Time};
 use tailcut_host::array::{ArrayConfig, Consent, Members, Stale};
 use tailcut_host::{Bytes, Disk, Request};
 use tailcut_ssd::{Precondition, Ssd, SsdConfig};
@@ -245,7 +245,7 @@ impl Plan<'_> {
     pub fn build(
         &self,
         mut clock: Clock,
-        check: impl FnOnce(&ArrayConfig) -> Result<(), String>,
+        check: impl FnOnce(&ArrayConfig) -> Result<(), BadValue>,
     ) -> Result<AnyDrive, BuildError> {
         self.check()?;
         let (device, precondition, seed) = (self.device.clone(), self.precondition.clone(), self.seed);
@@ -335,7 +335,7 @@ impl Source {
         let seed = self.seed.wrapping_add(self.made.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         self.made += 1;
         let mut ssd = Ssd::new(&self.device, seed, false);
-        ssd.has_room_for(&self.precondition).map_err(BuildError::Plan)?;
+        ssd.has_room_for(&self.precondition).map_err(|bad| BuildError::Plan(bad.message))?;
         ssd.precondition(&self.precondition, seed);
         let drive = match self.placement {
             Placement::Inline => EmulatedSsd::inline(ssd),

@@ -39,7 +39,7 @@ fn build_with(
     };
     // Without checksums in the plan, the array may have them or not.
     let check = |made: &ArrayConfig| match checksums == InPlaceChecksums::On && made.checksums != checksums {
-        true => Err(String::from("it has no checksums")),
+        true => Err("it has no checksums".into()),
         false => Ok(()),
     };
     plan.build(Clock::start(), check)

@@ -5,7 +5,7 @@ use crate::Clock;
 use crate::drive::{Answers, Drive};
 use std::io;
 use tailcut_base::ids::Id;
-use tailcut_base::{Nanos, Status, Time};
+use tailcut_base::{BadValue, Nanos, Status, Time};
 use tailcut_host::array::drives::RETRY_AFTER;
 use tailcut_host::array::log::BlockChecksums;
 use tailcut_host::array::{ArrayConfig, Consent, DriveId, FoundArray, MEMBERS_MAX, OpenError, Opening};
@@ -111,11 +111,11 @@ pub fn open<D: Drive>(
     config: &ArrayConfig,
     mut drives: Vec<D>,
     consent: Consent,
-    check: impl FnOnce(&ArrayConfig) -> Result<(), String>,
+    check: impl FnOnce(&ArrayConfig) -> Result<(), BadValue>,
     pace: &mut impl Pace,
 ) -> Result<ServedArray<D>, ArrayError> {
     let found = find(&mut drives, consent, pace)?;
-    check(&found.as_created(config)).map_err(ArrayError::Contradiction)?;
+    check(&found.as_created(config)).map_err(|bad| ArrayError::Contradiction(bad.message))?;
     let now = pace.advance(Time::ZERO);
     let mut array = ServedArray::open(now, config, drives, &found)?;
     settle(&mut array, pace)?;

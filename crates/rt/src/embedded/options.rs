@@ -6,7 +6,7 @@ use crate::file::FileOptions;
 use crate::kv::{CannotFind, finding};
 use crate::{AnyDrive, Clock, FileDrive, MemoryDrive};
 use std::path::PathBuf;
-use tailcut_base::Nanos;
+use tailcut_base::{BadValue, Nanos};
 use tailcut_host::BLOCK_BYTES;
 use tailcut_host::array::{ArrayConfig, Consent, LayoutKind};
 use tailcut_host::kv::{Engine, Keep, Settings};
@@ -176,7 +176,9 @@ impl Options {
                 if asked == made || asked == ArrayConfig::default().layout {
                     return Ok(());
                 }
-                Err(format!("array.layout is {asked}, and the drives hold an array of {made}: ask for that"))
+                Err(BadValue::new(format!(
+                    "array.layout is {asked}, and the drives hold an array of {made}: ask for that"
+                )))
             };
             Plan { device, precondition, array, seed, paths, files, making, consent, placement }
                 .build(clock, agrees)

@@ -6,7 +6,7 @@
 //! implemented alike. Request queue and SCSI layers, software interrupts and free space in a drive's buffer
 //! do not exist here; strategies that need them are refused.
 
-use tailcut_base::Nanos;
+use tailcut_base::{BadValue, Nanos};
 use tailcut_host::path::strategy::Hints;
 use tailcut_host::path::{Drain, Finisher, Issuer, Layers, Strategy, Wait};
 
@@ -50,31 +50,34 @@ impl Plan {
     ///
     /// # Errors
     /// A message with the feature of the strategy that real threads cannot implement, and its replacement.
-    pub fn of(strategy: &Strategy, poller: Poller) -> Result<Plan, String> {
+    pub fn of(strategy: &Strategy, poller: Poller) -> Result<Plan, BadValue> {
         if strategy.layers == Layers::Scsi || strategy.finisher == Finisher::SoftInterrupt {
-            return Err("user space has no SCSI layers and no software interrupts: \"nvme\" is the same with a completion thread".into());
+            return Err(BadValue::new(
+                "user space has no SCSI layers and no software interrupts: \"nvme\" is the same with a completion thread",
+            ));
         }
         if strategy.issuer == Issuer::QueueRun {
-            return Err(
-                "user space has no request queue whose background thread could issue: who frees a tag issues"
-                    .into(),
-            );
+            return Err(BadValue::new(
+                "user space has no request queue whose background thread could issue: who frees a tag issues",
+            ));
         }
         if strategy.adapts {
-            return Err(
-                "real threads keep to one way of waiting: name it instead of \"hybrid\", such as \"coop-poll\"".into()
-            );
+            return Err(BadValue::new(
+                "real threads keep to one way of waiting: name it instead of \"hybrid\", such as \"coop-poll\"",
+            ));
         }
         if strategy.spins_on_buffer_hits {
-            return Err(
-                "no drive tells user space how much room its buffer has: leave \"buffer-spin\" away".into()
-            );
+            return Err(BadValue::new(
+                "no drive tells user space how much room its buffer has: leave \"buffer-spin\" away",
+            ));
         }
         if strategy.hints != Hints::default() {
-            return Err("no drive tells user space what its memory holds: leave \"hit-spin\" and \"room-notice\" away".into());
+            return Err(BadValue::new(
+                "no drive tells user space what its memory holds: leave \"hit-spin\" and \"room-notice\" away",
+            ));
         }
         if strategy.finisher == Finisher::InterruptThread && !strategy.interrupts {
-            return Err("without interrupts there is no thread of one: leave \"nvme\" away".into());
+            return Err(BadValue::new("without interrupts there is no thread of one: leave \"nvme\" away"));
         }
         Ok(Plan {
             watch: match (strategy.interrupts, strategy.has_poll_thread) {
@@ -94,7 +97,7 @@ impl Plan {
 mod tests {
     use super::*;
 
-    fn plan(text: &str) -> Result<Plan, String> {
+    fn plan(text: &str) -> Result<Plan, BadValue> {
         Plan::of(&Strategy::parse(text).expect("it is a strategy"), Poller::Idle)
     }
 
@@ -107,7 +110,7 @@ mod tests {
             ("hybrid", "coop-poll"),
             ("poll+nvme", "leave"),
         ] {
-            let why = plan(text).expect_err("it cannot be carried out");
+            let why = plan(text).expect_err("it cannot be carried out").message;
             assert!(why.contains(word), "{text}: {why}");
         }
     }

@@ -128,15 +128,17 @@ impl EventLoop for ControlServer {
 
 impl Services {
     fn answer(&mut self, line: &str) -> String {
-        let answer = ctl::parse(line, self.clock.now()).and_then(|ctl::AdminRequest { drive, ask }| {
-            let drive = drive.as_deref();
-            match ask {
-                Ask::Help => Ok(ctl::help()),
-                Ask::Metrics => self.metrics(drive),
-                Ask::Status => self.status(drive),
-                ask => ask_text(self.the_one(drive)?, ask),
-            }
-        });
+        let answer = ctl::parse(line, self.clock.now()).map_err(String::from).and_then(
+            |ctl::AdminRequest { drive, ask }| {
+                let drive = drive.as_deref();
+                match ask {
+                    Ask::Help => Ok(ctl::help()),
+                    Ask::Metrics => self.metrics(drive),
+                    Ask::Status => self.status(drive),
+                    ask => ask_text(self.the_one(drive)?, ask),
+                }
+            },
+        );
         answer.unwrap_or_else(|why| ctl::refusal(&why))
     }
 

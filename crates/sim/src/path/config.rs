@@ -1,7 +1,7 @@
 //! The host as a part of a scenario.
 
-use tailcut_base::Nanos;
 use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
+use tailcut_base::{BadValue, Nanos};
 use tailcut_host::path::{Strategy, ahci};
 
 tailcut_base::choice! {
@@ -207,7 +207,7 @@ impl HostConfig {
         if !self.is_on() {
             return;
         }
-        if let Err(message) = Strategy::parse(&self.strategy) {
+        if let Err(BadValue { message }) = Strategy::parse(&self.strategy) {
             visit.problem("strategy", message);
         }
         if self.array_core && self.cores < 2 {

@@ -3,6 +3,7 @@
 use super::Scenario;
 use crate::array::Members;
 use crate::path::ControllerKind;
+use tailcut_base::Problem;
 use tailcut_host::array;
 use tailcut_host::array::epoch::EpochMode;
 use tailcut_host::path::{Strategy, ahci};
@@ -13,59 +14,58 @@ const ITEM: &str = "4KiB";
 impl Scenario {
     /// What does not fit together of a key-value server, its clients and its storage: the key to blame, what
     /// is wrong and what would be right.
-    pub(super) fn check_server(&self) -> Option<(&'static str, String)> {
+    pub(super) fn check_server(&self) -> Option<Problem> {
         if !self.kv.enabled {
             return None;
         }
         if !self.is_synthetic() {
             let message = "clients of a server do what [workload] says: run no trace, job file, data-centre workload or store, or \
                            set kv.enabled = false";
-            return Some(("kv.enabled", message.into()));
+            return Some(Problem::new("kv.enabled", message));
         }
         if [&self.workload.read_size, &self.workload.write_size].iter().any(|size| *size != ITEM) {
             let message = format!(
                 "each request is for one item, of {ITEM}: set workload.read_size and workload.write_size so; kv.value is \
                  the size of items"
             );
-            return Some(("kv.enabled", message));
+            return Some(Problem::new("kv.enabled", message));
         }
         if self.host.is_on() && self.array.drives == 0 && self.host.drives > 1 {
             let message = "a server (kv.enabled) keeps its items on one disk: set host.drives = 1, or make an array of the \
                            drives (array.drives)";
-            return Some(("host.drives", message.into()));
+            return Some(Problem::new("host.drives", message));
         }
         None
     }
 
     /// What does not fit together of a drive's sets and its array: the key to blame, what is wrong and what
     /// would be right.
-    pub fn check_sets(&self) -> Option<(&'static str, String)> {
+    pub fn check_sets(&self) -> Option<Problem> {
         let (sets, drives) = (self.device.sets.count, self.array.drives);
         // Two members are too few for the parity that an array has by default.
         let comma = if sets == 2 { "," } else { "" };
         let layout = if sets == 2 { " and array.layout = \"raid0\" (two carry no parity)" } else { "" };
         match self.array.members {
-            array::Members::Sets if sets == 1 => Some((
+            array::Members::Sets if sets == 1 => Some(Problem::new(
                 "array.members",
                 "the drive is one set: raise device.sets.count and set array.drives to the same number, or set \
-                 array.members = \"drives\""
-                    .into(),
+                 array.members = \"drives\"",
             )),
-            array::Members::Sets if drives == 0 => Some((
+            array::Members::Sets if drives == 0 => Some(Problem::new(
                 "array.members",
                 format!(
                     "sets without an array: set array.drives = {sets}, the number of sets{comma}{layout}, or array.members = \
                      \"drives\""
                 ),
             )),
-            array::Members::Sets if drives != sets => Some((
+            array::Members::Sets if drives != sets => Some(Problem::new(
                 "array.drives",
                 format!(
                     "the members are the sets of one drive, of which there are {sets} (device.sets.count): set \
                      array.drives = {sets}{layout}, or array.members = \"drives\""
                 ),
             )),
-            array::Members::Drives if sets > 1 => Some((
+            array::Members::Drives if sets > 1 => Some(Problem::new(
                 "device.sets.count",
                 format!(
                     "the sets of a drive are used as the members of an array: set array.members = \"sets\" and \
@@ -78,7 +78,7 @@ impl Scenario {
 
     /// What does not fit together of a host and its array: the key to blame, what is wrong and what would be
     /// right.
-    pub fn check_host_of_array(&self) -> Option<(&'static str, String)> {
+    pub fn check_host_of_array(&self) -> Option<Problem> {
         let strategy = self.host.is_on().then(|| Strategy::parse(&self.host.strategy).ok()).flatten()?;
         if self.array.drives == 0 {
             return None;
@@ -86,7 +86,7 @@ impl Scenario {
         if self.host.drives > 1 {
             let message =
                 "array.drives says how many drives there are: set host.drives = 1, or array.drives = 0";
-            return Some(("host.drives", message.into()));
+            return Some(Problem::new("host.drives", message));
         }
         if !strategy.interrupts && !strategy.has_poll_thread {
             let message = format!(
@@ -94,7 +94,7 @@ impl Scenario {
                  with interrupts, or set array.drives = 0",
                 self.host.strategy
             );
-            return Some(("host.strategy", message));
+            return Some(Problem::new("host.strategy", message));
         }
         let drives = Members::drives(&self.array);
         if self.host.controller == ControllerKind::Ahci && drives > ahci::PORTS {
@@ -103,20 +103,20 @@ impl Scenario {
                  host.controller = \"nvme\"",
                 ahci::PORTS
             );
-            return Some(("host.controller", message));
+            return Some(Problem::new("host.controller", message));
         }
         None
     }
 
     /// What does not fit together of epochs that control collection and drives that cannot be told.
-    pub(super) fn check_control(&self) -> Option<(&'static str, String)> {
+    pub(super) fn check_control(&self) -> Option<Problem> {
         let has_tokens = self.array.layout.is_mirrored() || self.array.log.tokens;
         let is_controlled =
             self.array.drives > 0 && has_tokens && self.array.epoch.mode == EpochMode::GcControl;
         (is_controlled && !self.device.control_api).then(|| {
             let message = "drives without the control interface (device.control_api = false) cannot be told when to collect: set \
                            array.epoch.mode = \"epoch\", or device.control_api = true";
-            ("array.epoch.mode", message.into())
+            Problem::new("array.epoch.mode", message)
         })
     }
 }

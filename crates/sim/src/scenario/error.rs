@@ -1,6 +1,6 @@
 //! Why a scenario cannot run.
 
-use tailcut_base::Time;
+use tailcut_base::{BadValue, Problem, Time};
 use tailcut_workload::fio::FioErrors;
 use tailcut_workload::trace::TraceError;
 
@@ -23,31 +23,31 @@ pub enum InputError {
     Fio(#[from] FioErrors),
     /// The limits of the run do not bound it: key and message of each problem.
     #[error("the run has no end")]
-    Run(Vec<tailcut_workload::Problem>),
+    Run(Vec<Problem>),
     /// The synthetic workload does not fit the device: key and message of each problem.
     #[error("the workload does not fit the device")]
-    Workload(Vec<tailcut_workload::Problem>),
+    Workload(Vec<Problem>),
     /// The source beside it does not fit the device: key and message of each problem.
     #[error("the source beside the workload does not fit the device")]
-    Beside(Vec<tailcut_workload::Problem>),
+    Beside(Vec<Problem>),
     /// The data-centre workload does not fit the device: key and message of each problem.
     #[error("the data-centre workload does not fit the device")]
-    Datacenter(Vec<tailcut_workload::Problem>),
+    Datacenter(Vec<Problem>),
     /// The store does not fit the device: key and message of each problem.
     #[error("the store does not fit the device")]
-    Lsm(Vec<tailcut_workload::Problem>),
+    Lsm(Vec<Problem>),
     /// The array does not fit its drives: key and message of each problem.
     #[error("the array does not fit its drives")]
-    Array(Vec<tailcut_workload::Problem>),
+    Array(Vec<Problem>),
     /// The key-value server does not fit its storage: key and message of each problem.
     #[error("the key-value server does not fit its storage")]
-    Kv(Vec<tailcut_workload::Problem>),
+    Kv(Vec<Problem>),
     /// There is no memory for the drives: path of the key to change, and message.
     #[error("the drives do not fit into memory")]
-    Memory(Vec<tailcut_workload::Problem>),
+    Memory(Vec<Problem>),
     /// The drive cannot be prepared as asked: too many blocks were bad from the factory.
-    #[error("{0}")]
-    Drive(String),
+    #[error(transparent)]
+    Drive(BadValue),
     /// Requests are due later than the clock of a run goes.
     #[error(
         "{name}: its last request is due after {due}, beyond the {horizon} that a run of this drive can last; \

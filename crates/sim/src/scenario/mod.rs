@@ -15,8 +15,8 @@ pub use error::InputError;
 use crate::kv::KvConfig;
 use crate::path::HostConfig;
 use crate::world::Limits;
-use tailcut_base::Nanos;
 use tailcut_base::config::{Choice, Configure, KeyVisitor, Names, choose, count_u32};
+use tailcut_base::{Nanos, Problem};
 use tailcut_host::array::ArrayConfig;
 use tailcut_ssd::config::SsdConfig;
 use tailcut_ssd::precondition::PreparedState;
@@ -286,7 +286,7 @@ impl Configure for Scenario {
         visit.section("host", "The host between workload and drives.", &mut self.host);
         visit.section("kv", "The key-value server between workload and drives.", &mut self.kv);
         let together = [self.check_server(), self.check_host_of_array(), self.check_control()];
-        for (key, message) in together.into_iter().flatten() {
+        for Problem { key, message } in together.into_iter().flatten() {
             visit.problem(key, message);
         }
         if !self.trace.file.is_empty() && !self.fio.file.is_empty() {
@@ -307,7 +307,7 @@ impl Configure for Scenario {
                     .into(),
             );
         }
-        if let Some((key, message)) = self.check_sets() {
+        if let Some(Problem { key, message }) = self.check_sets() {
             visit.problem(key, message);
         }
         if self.lsm.enabled && (self.has_file() || self.datacenter.workload != Workload::None) {

@@ -1,6 +1,6 @@
 //! Factory bad blocks, and a drive that has too many of them.
 
-use tailcut_base::Nanos;
+use tailcut_base::{BadValue, Nanos};
 use tailcut_sim::Scenario;
 use tailcut_sim::scenario::InputError;
 use tailcut_ssd::Preset;
@@ -32,7 +32,7 @@ fn a_drive_with_too_many_bad_blocks_is_refused_with_a_remedy() {
         let mut scenario = scenario(0.2, state);
         scenario.device.ftl.spare = 80_000;
         let refused = scenario.world((), false).err();
-        let Some(InputError::Drive(message)) = refused else { panic!("it must be refused") };
+        let Some(InputError::Drive(BadValue { message })) = refused else { panic!("it must be refused") };
         assert!(message.contains("good blocks") && message.contains("device.ftl.spare"), "{message}");
     }
 }

@@ -31,6 +31,7 @@ use crate::flash::{Geometry, Timing};
 use tailcut_base::config::{Choice, Configure, KeyVisitor, choose, count_u32};
 use tailcut_base::control::GcThresholds;
 use tailcut_base::quantity::show_bytes;
+use tailcut_base::{BadValue, Problem};
 
 /// Garbage-collection configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -196,13 +197,13 @@ impl Configure for SsdConfig {
         visit.section("gc", "Garbage collection.", &mut self.gc);
         visit.section("wear", "Wear levelling.", &mut self.wear);
         visit.section("sets", "NVM sets: parts with flash and addresses of their own.", &mut self.sets);
-        if let Err(message) = self.check_space() {
+        if let Err(BadValue { message }) = self.check_space() {
             visit.problem("ftl.spare", message);
         }
-        if let Err((key, message)) = self.check_preemption() {
-            visit.problem(key, message.into());
+        if let Err(Problem { key, message }) = self.check_preemption() {
+            visit.problem(key, message);
         }
-        if let Err((key, message)) = self.check_sets() {
+        if let Err(Problem { key, message }) = self.check_sets() {
             visit.problem(key, message);
         }
         if self.pacing.mode != PacingMode::None && self.buffer.size == 0 {
@@ -220,13 +221,13 @@ impl Configure for SsdConfig {
                     .into(),
             );
         }
-        if let Err((key, message)) = self.check_superblocks() {
+        if let Err(Problem { key, message }) = self.check_superblocks() {
             visit.problem(key, message);
         }
-        if let Err(message) = self.check_cache() {
+        if let Err(BadValue { message }) = self.check_cache() {
             visit.problem("cache.size", message);
         }
-        if let Err(message) = self.check_stripe() {
+        if let Err(BadValue { message }) = self.check_stripe() {
             visit.problem("ftl.stripe", message);
         }
         if self.gc.ideal && self.ftl.mapping == MappingLevel::Block {
@@ -253,26 +254,26 @@ impl SsdConfig {
     }
 
     /// What preemption needs of the rest.
-    pub fn check_preemption(&self) -> Result<(), (&'static str, &'static str)> {
+    pub fn check_preemption(&self) -> Result<(), Problem> {
         if !self.preempt.is_on() {
             return Ok(());
         }
         if self.schedule.chip != ChipPolicy::ReadsFirst {
-            return Err((
+            return Err(Problem::new(
                 "schedule.chip",
                 "a chip that serves its work in order has no use for preemption (preempt.program, preempt.erase); set \
                  chip = \"reads-first\"",
             ));
         }
         if !self.gc.preemptible {
-            return Err((
+            return Err(Problem::new(
                 "gc.preemptible",
                 "collection that lets nothing go between its pages would go before the read that preempts it; \
                  set preemptible = true",
             ));
         }
         if self.preempt.program == Handling::Reset && self.ftl.mapping == MappingLevel::Block {
-            return Err((
+            return Err(Problem::new(
                 "preempt.program",
                 "a drive that maps by block cannot program spoiled pages elsewhere; use \"suspend\", or ftl.mapping = \"page\"",
             ));
@@ -317,17 +318,17 @@ impl SsdConfig {
     ///
     /// # Errors
     /// A message that names the conflict and the values that would fit.
-    pub fn check_stripe(&self) -> Result<(), String> {
+    pub fn check_stripe(&self) -> Result<(), BadValue> {
         let (stripe, planes) = (self.ftl.stripe, self.geometry.plane_count());
         if stripe > 1 && self.ftl.mapping == MappingLevel::Page {
-            return Err(
-                "a drive that maps by page has no stripes; set stripe = 1, or ftl.mapping = \"block\"".into(),
-            );
+            return Err(BadValue::new(
+                "a drive that maps by page has no stripes; set stripe = 1, or ftl.mapping = \"block\"",
+            ));
         }
         if !planes.is_multiple_of(stripe) {
-            return Err(format!(
+            return Err(BadValue::new(format!(
                 "the drive's {planes} planes cannot be shared out to stripes of {stripe}: use a divisor of {planes}"
-            ));
+            )));
         }
         Ok(())
     }
@@ -336,25 +337,25 @@ impl SsdConfig {
     ///
     /// # Errors
     /// A message that names the smallest sufficient size.
-    pub fn check_cache(&self) -> Result<(), String> {
+    pub fn check_cache(&self) -> Result<(), BadValue> {
         let needed = self.geometry.page_bytes * u64::from(self.sets.count);
         if self.cache.size > 0 && self.cache.size < needed {
-            return Err(format!(
+            return Err(BadValue::new(format!(
                 "a read cache of {} bytes does not give each set ({}) a page: set cache.size to at least {needed}, or to 0",
                 self.cache.size, self.sets.count
-            ));
+            )));
         }
         Ok(())
     }
 
     /// The most logical pages that leave garbage collection room to work: a plane's open blocks,
     /// the reserve and the blocks kept free by the low mark hold no data for good.
-    pub fn check_space(&self) -> Result<(), String> {
+    pub fn check_space(&self) -> Result<(), BadValue> {
         let g = &self.geometry;
         let kept = self.blocks_kept();
         let per_plane = self.logical_pages_per_plane();
         if per_plane == 0 {
-            return Err("the drive offers no page to the host; lower spare".into());
+            return Err(BadValue::new("the drive offers no page to the host; lower spare"));
         }
         let room = u64::from(g.blocks.saturating_sub(kept)) * u64::from(g.pages);
         if per_plane > room {
@@ -368,10 +369,10 @@ impl SsdConfig {
                 }
                 None => "use more blocks".into(),
             };
-            return Err(format!(
+            return Err(BadValue::new(format!(
                 "each plane holds {} blocks, of which {kept} must stay without data (open blocks, gc.low, reserve): {remedy}",
                 g.blocks
-            ));
+            )));
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use super::SsdConfig;
 use crate::config::{MappingLevel, Protocol};
 use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
+use tailcut_base::{BadValue, Problem};
 
 tailcut_base::choice! {
     /// What a drive is divided by.
@@ -52,16 +53,16 @@ impl SsdConfig {
     ///
     /// # Errors
     /// The first such key and message.
-    pub fn check_sets(&self) -> Result<(), (&'static str, String)> {
+    pub fn check_sets(&self) -> Result<(), Problem> {
         if self.sets.count == 1 {
             return Ok(());
         }
-        self.check_division().map_err(|message| ("sets.count", message))?;
-        self.check_kind().map_err(|message| ("sets.count", message.into()))?;
+        self.check_division().map_err(|bad| bad.of("sets.count"))?;
+        self.check_kind().map_err(|bad| bad.of("sets.count"))?;
         self.check_shares()
     }
 
-    fn check_division(&self) -> Result<(), String> {
+    fn check_division(&self) -> Result<(), BadValue> {
         let SetsConfig { count, by } = self.sets;
         let (parts, what) = match by {
             SetsBy::Channels => (self.geometry.channels, "channels (geometry.channels)"),
@@ -72,28 +73,32 @@ impl SsdConfig {
         if parts.is_multiple_of(count) {
             return Ok(());
         }
-        Err(format!("the {parts} {what} cannot be shared out to {count} sets: use a divisor of {parts}"))
+        Err(BadValue::new(format!(
+            "the {parts} {what} cannot be shared out to {count} sets: use a divisor of {parts}"
+        )))
     }
 
-    fn check_kind(&self) -> Result<(), &'static str> {
+    fn check_kind(&self) -> Result<(), BadValue> {
         if self.ftl.mapping == MappingLevel::Block {
-            return Err(
+            return Err(BadValue::new(
                 "a drive that maps by block is one set: set sets.count = 1, or ftl.mapping = \"page\"",
-            );
+            ));
         }
         if self.queue.protocol == Protocol::Ahci {
-            return Err("a drive with AHCI is one set: its flushes have the whole drive to themselves; set \
-                        sets.count = 1, or queue.protocol = \"nvme\"");
+            return Err(BadValue::new(
+                "a drive with AHCI is one set: its flushes have the whole drive to themselves; set \
+                        sets.count = 1, or queue.protocol = \"nvme\"",
+            ));
         }
         Ok(())
     }
 
     /// Each set needs a tag, and a page of the buffer where there is one.
-    fn check_shares(&self) -> Result<(), (&'static str, String)> {
+    fn check_shares(&self) -> Result<(), Problem> {
         let (count, depth, size) = (self.sets.count, self.queue.depth, self.buffer.size);
         if depth < count {
             let message = format!("{depth} tags cannot be shared out to {count} sets: raise queue.depth");
-            return Err(("queue.depth", message));
+            return Err(Problem::new("queue.depth", message));
         }
         let needed = self.geometry.page_bytes * u64::from(count);
         if size > 0 && size < needed {
@@ -101,7 +106,7 @@ impl SsdConfig {
                 "{size} bytes of buffer do not give each of {count} sets a page: set buffer.size to at least \
                  {needed}, or to 0"
             );
-            return Err(("buffer.size", message));
+            return Err(Problem::new("buffer.size", message));
         }
         Ok(())
     }

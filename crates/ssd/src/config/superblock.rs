@@ -2,6 +2,7 @@
 
 use crate::config::{Handling, MappingLevel, SsdConfig};
 use crate::flash::geometry::ReadyBusy;
+use tailcut_base::Problem;
 use tailcut_base::cast::{to_u32, whole};
 use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 
@@ -105,14 +106,14 @@ impl SsdConfig {
     ///
     /// # Errors
     /// The key that is to be changed, and why.
-    pub fn check_superblocks(&self) -> Result<(), (&'static str, String)> {
+    pub fn check_superblocks(&self) -> Result<(), Problem> {
         if !self.maps_by_superblock() {
             return Ok(());
         }
         let SuperblockConfig { program, sense, .. } = self.superblock;
         let bits = self.timing.cell.bits();
         let needs = |holds: bool, key: &'static str, why: &str| {
-            if holds { Ok(()) } else { Err((key, format!("mapping by superblock {why}"))) }
+            if holds { Ok(()) } else { Err(Problem::new(key, format!("mapping by superblock {why}"))) }
         };
         let g = &self.geometry;
         needs(
@@ -121,13 +122,13 @@ impl SsdConfig {
             "takes a die as one: set planes = 1 and ready_busy = \"die\"; superblock.program and superblock.sense count its planes",
         )?;
         if !sense.is_power_of_two() {
-            return Err((
+            return Err(Problem::new(
                 "superblock.sense",
                 format!("{sense} pages are no power of two; set sense = {}", sense.next_power_of_two()),
             ));
         }
         if program != sense * bits {
-            return Err((
+            return Err(Problem::new(
                 "superblock.program",
                 format!(
                     "a word line of {} cells holds {bits} times what one sensing makes available; set program = {}, or sense",
@@ -137,7 +138,7 @@ impl SsdConfig {
             ));
         }
         if !g.pages.is_multiple_of(program) {
-            return Err((
+            return Err(Problem::new(
                 "geometry.pages",
                 format!(
                     "a block of {} pages is no whole number of programs of {program} pages; set pages = {}",
@@ -153,7 +154,7 @@ impl SsdConfig {
         )?;
         let least = u64::from(2 * program) * g.page_bytes;
         if self.buffer.size < least {
-            return Err((
+            return Err(Problem::new(
                 "buffer.size",
                 format!(
                     "mapping by superblock gathers {program} pages for a program; set size to at least {least} bytes"

@@ -23,7 +23,7 @@ use crate::ssd::layers::Layers;
 use crate::timers::{Direction, DriveTimers, Timer};
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
-use tailcut_base::{Command, CommandId, Completion, Device, Nanos, Op, Submit, Time};
+use tailcut_base::{BadValue, Command, CommandId, Completion, Device, Nanos, Op, Submit, Time};
 
 /// A simulated SSD.
 ///
@@ -88,7 +88,7 @@ impl<P: Probe> Ssd<P> {
     ///
     /// # Errors
     /// A message that names the plane with too few good blocks, and what would help.
-    pub fn has_room_for(&self, how: &Precondition) -> Result<(), String> {
+    pub fn has_room_for(&self, how: &Precondition) -> Result<(), BadValue> {
         self.mapping.has_room_for(how)
     }
 
@@ -198,8 +198,8 @@ impl<P: Probe> Ssd<P> {
         self.frontend.cache.unasked()
     }
 
-    /// The time of each LUN by holder, in the order of [`Holder::ALL`](crate::holder::Holder::ALL), up to `now`,
-    /// which must not be before the last event served.
+    /// The time of each LUN by holder, in the order of [`Holder::ALL`](crate::holder::Holder::ALL), up to
+    /// `now`, which must not be before the last event served.
     pub fn lun_times(&self, now: Time) -> impl Iterator<Item = [u64; HOLDERS]> {
         self.backend.lun_times(now)
     }

@@ -49,7 +49,7 @@ fn the_spare_that_is_asked_for_is_enough_and_no_more_than_needed() {
     for (blocks, preset) in [(16, Preset::M), (64, Preset::G), (257, Preset::M), (33, Preset::TlcNvme)] {
         let mut config = preset.config();
         (config.geometry.blocks, config.ftl.spare) = (blocks, 0);
-        let message = config.check_space().expect_err("a drive without spare has no room to work");
+        let message = config.check_space().expect_err("a drive without spare has no room to work").message;
         let (_, after) = message.split_once("at least ").expect("it names the least spare");
         let tenths: String = after.chars().take_while(|&c| c != '%').filter(|&c| c != '.').collect();
         let spare = tenths.parse::<u32>().expect("a number with one place") * 1000;
@@ -60,6 +60,6 @@ fn the_spare_that_is_asked_for_is_enough_and_no_more_than_needed() {
     }
     let mut config = Preset::M.config();
     (config.geometry.blocks, config.gc.low) = (6, 5);
-    let message = config.check_space().expect_err("all of its blocks are kept free");
+    let message = config.check_space().expect_err("all of its blocks are kept free").message;
     assert!(message.ends_with(": use more blocks"), "{message}");
 }

@@ -1,18 +1,18 @@
 //! Configuration keys by name, for values that a program has chosen: `device.timing.erase` = 3.8 ms.
 //!
-//! A value of several durations, one per page type, has a key for each: `device.timing.read[1]` is that of the second
-//! page type, and `device.timing.read` without a number is all of them.
+//! A value of several durations, one per page type, has a key for each: `device.timing.read[1]` is that of
+//! the second page type, and `device.timing.read` without a number is all of them.
 
 use std::ops::RangeInclusive;
-use tailcut_base::Nanos;
 use tailcut_base::config::{Configure, KeyVisitor, Names};
 use tailcut_base::quantity::{parse_bytes, parse_count, parse_rate, parse_share, parse_time};
+use tailcut_base::{BadValue, Nanos};
 
 /// A value for a key.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum KeyValue<'v> {
-    /// In the key's base unit, rounded to the nearest whole one: nanoseconds, bytes, bytes per second, parts per million;
-    /// a number of its own is not rounded.
+    /// In the key's base unit, rounded to the nearest whole one: nanoseconds, bytes, bytes per second, parts
+    /// per million; a number of its own is not rounded.
     Number(f64),
     /// As in a scenario: `45us`, `4KiB`, `12%`, `true`, a name. Several durations are separated by commas.
     Text(&'v str),
@@ -42,8 +42,8 @@ pub enum KeyError {
     },
 }
 
-/// Sets several keys of `part`, in the order in which `part` visits its keys: a preset comes before the keys that depart
-/// from it. After an error `part` may hold some of the values.
+/// Sets several keys of `part`, in the order in which `part` visits its keys: a preset comes before the keys
+/// that depart from it. After an error `part` may hold some of the values.
 ///
 /// # Errors
 /// The first of the errors.
@@ -111,12 +111,12 @@ impl Setter<'_> {
         key: &str,
         value: &mut u64,
         range: RangeInclusive<u64>,
-        parse: impl Fn(&str) -> Result<u64, String>,
+        parse: impl Fn(&str) -> Result<u64, BadValue>,
     ) {
         let Some(wanted) = self.find(key) else { return };
         match whole_of(wanted, &range, parse) {
             Ok(good) => *value = good,
-            Err(message) => {
+            Err(BadValue { message }) => {
                 let key = path_of(&self.path, key);
                 self.fail(KeyError::Value { key, message });
             }
@@ -127,8 +127,8 @@ impl Setter<'_> {
 fn whole_of(
     value: KeyValue<'_>,
     range: &RangeInclusive<u64>,
-    parse: impl Fn(&str) -> Result<u64, String>,
-) -> Result<u64, String> {
+    parse: impl Fn(&str) -> Result<u64, BadValue>,
+) -> Result<u64, BadValue> {
     let whole = match value {
         // Saturates, and is then out of the range.
         KeyValue::Number(number) => number.round() as u64,
@@ -137,7 +137,7 @@ fn whole_of(
     let (least, most) = (range.start(), range.end());
     match range.contains(&whole) {
         true => Ok(whole),
-        false => Err(format!("{whole} is out of range; it can be {least} to {most}")),
+        false => Err(BadValue::new(format!("{whole} is out of range; it can be {least} to {most}"))),
     }
 }
 
@@ -145,8 +145,8 @@ fn nanos_range(range: RangeInclusive<Nanos>) -> RangeInclusive<u64> {
     range.start().0..=range.end().0
 }
 
-fn time_text(text: &str) -> Result<u64, String> {
-    parse_time(text).map(|time| time.0).map_err(|bad| bad.message)
+fn time_text(text: &str) -> Result<u64, BadValue> {
+    parse_time(text).map(|time| time.0)
 }
 
 impl KeyVisitor for Setter<'_> {
@@ -180,7 +180,7 @@ impl KeyVisitor for Setter<'_> {
                 KeyValue::Number(_) => vec![*new; if index.is_some() { 1 } else { value.len() }],
                 KeyValue::Text(text) => text.split(',').map(|part| KeyValue::Text(part.trim())).collect(),
             };
-            let times: Result<Vec<Nanos>, String> =
+            let times: Result<Vec<Nanos>, BadValue> =
                 parts.iter().map(|&part| whole_of(part, &range, time_text).map(Nanos)).collect();
             match (times, index) {
                 (Ok(times), None) => *value = times,
@@ -190,7 +190,7 @@ impl KeyVisitor for Setter<'_> {
                 (Ok(_), Some(_)) => {
                     error = Some(format!("it has {} values, which are numbered from 0", value.len()))
                 }
-                (Err(message), _) => error = Some(message),
+                (Err(bad), _) => error = Some(bad.message),
             }
         }
         if let Some(message) = error {
@@ -199,18 +199,18 @@ impl KeyVisitor for Setter<'_> {
     }
 
     fn bytes(&mut self, key: &'static str, _: &'static str, value: &mut u64, range: RangeInclusive<u64>) {
-        self.whole(key, value, range, |text| parse_bytes(text).map_err(|bad| bad.message));
+        self.whole(key, value, range, parse_bytes);
     }
 
     fn rate(&mut self, key: &'static str, _: &'static str, value: &mut u64, range: RangeInclusive<u64>) {
         let parse = |text: &str| if text == "0" { Ok(0) } else { parse_rate(text) };
-        self.whole(key, value, range, |text| parse(text).map_err(|bad| bad.message));
+        self.whole(key, value, range, parse);
     }
 
     fn share(&mut self, key: &'static str, _: &'static str, value: &mut u32, range: RangeInclusive<u32>) {
         let mut wide = u64::from(*value);
         let range = u64::from(*range.start())..=u64::from(*range.end());
-        let parse = |text: &str| parse_share(text).map(u64::from).map_err(|bad| bad.message);
+        let parse = |text: &str| parse_share(text).map(u64::from);
         self.whole(key, &mut wide, range, parse);
         *value = u32::try_from(wide).expect("a share keeps its range");
     }
@@ -233,7 +233,7 @@ impl KeyVisitor for Setter<'_> {
     }
 
     fn count(&mut self, key: &'static str, _: &'static str, value: &mut u64, range: RangeInclusive<u64>) {
-        self.whole(key, value, range, |text| parse_count(text).map_err(|bad| bad.message));
+        self.whole(key, value, range, parse_count);
     }
 
     fn flag(&mut self, key: &'static str, _: &'static str, value: &mut bool) {

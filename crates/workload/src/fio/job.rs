@@ -7,10 +7,10 @@ use super::value::Extent;
 use crate::address::{Pattern, WHOLE};
 use crate::arrival::ArrivalPlan;
 use crate::lane::LanePlan;
-use crate::recipe::{Problem, Recipe};
+use crate::recipe::Recipe;
 use crate::size::Sizes;
 use crate::{Schedule, Synthetic};
-use tailcut_base::{Nanos, SECTOR_BYTES};
+use tailcut_base::{Nanos, Problem, SECTOR_BYTES};
 
 /// A job of a job file: one clone of one section.
 #[derive(Clone, Debug)]

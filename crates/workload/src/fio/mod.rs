@@ -90,7 +90,7 @@ fn apply(section: &Section, options: &mut Options, findings: &mut Findings) {
             Some(Treatment::Followed(key)) => match options.set(key, entry.value.as_deref(), entry.line) {
                 Ok(None) => {}
                 Ok(Some(note)) => findings.note(entry.line, name, note),
-                Err(message) => findings.error(entry.line, name, message),
+                Err(bad) => findings.error(entry.line, name, bad.message),
             },
             Some(Treatment::Ignored(why)) => findings.note(entry.line, name, format!("ignored: {why}")),
             Some(Treatment::Refused(why)) => findings.error(entry.line, name, why),

@@ -5,7 +5,7 @@ use crate::address::{Pattern, Place, WHOLE};
 use crate::address_config::parse_zones;
 use crate::size::{Split, parse_percent, sectors_of};
 use std::collections::BTreeMap;
-use tailcut_base::Nanos;
+use tailcut_base::{BadValue, Nanos};
 
 /// The directions of a job, `rw=`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,7 +124,7 @@ impl Options {
         key: &'static str,
         value: Option<&str>,
         line: u32,
-    ) -> Result<Option<String>, String> {
+    ) -> Result<Option<String>, BadValue> {
         self.lines.insert(key, line);
         if let Some(flag) = self.flag(key) {
             *flag = boolean(value)?;
@@ -138,7 +138,9 @@ impl Options {
             "direct" | "buffered" => return boolean(value).map(|on| cache_note(key, on)),
             _ => {}
         }
-        let text = value.filter(|text| !text.is_empty()).ok_or("needs a value, like key=value")?;
+        let text = value
+            .filter(|text| !text.is_empty())
+            .ok_or_else(|| BadValue::new("needs a value, like key=value"))?;
         match key {
             "filename" => return one_file(text),
             "random_distribution" => return self.set_distribution(text),
@@ -163,7 +165,7 @@ impl Options {
     }
 
     /// The keys that select what is read and written, and in which blocks.
-    fn set_blocks(&mut self, key: &str, text: &str) -> Result<bool, String> {
+    fn set_blocks(&mut self, key: &str, text: &str) -> Result<bool, BadValue> {
         let kilo = self.kilo;
         let sectors = |text: &str| block(text, kilo);
         match key {
@@ -172,7 +174,7 @@ impl Options {
                 self.repeat = match text {
                     "sequential" => false,
                     "identical" => true,
-                    _ => return Err(format!("'{text}' is neither sequential nor identical")),
+                    _ => return Err(BadValue::new(format!("'{text}' is neither sequential nor identical"))),
                 }
             }
             "rwmixread" => self.read_percent_ppm = percent(text)?,
@@ -193,7 +195,7 @@ impl Options {
         self.sizes = sizes.map(|size| size.unwrap_or(BLOCK));
     }
 
-    fn set_time(&mut self, key: &str, text: &str) -> Result<bool, String> {
+    fn set_time(&mut self, key: &str, text: &str) -> Result<bool, BadValue> {
         match key {
             "thinktime" => self.think = time(text, Nanos::micros(1))?,
             // A runtime of 0 is no limit.
@@ -201,7 +203,7 @@ impl Options {
             "ramp_time" => self.ramp = time(text, Nanos::secs(1))?,
             "startdelay" => {
                 if text.contains('-') {
-                    return Err("a random delay is not supported; write one length of time".to_string());
+                    return Err(BadValue::new("a random delay is not supported; write one length of time"));
                 }
                 self.start = time(text, Nanos::secs(1))?;
             }
@@ -210,7 +212,7 @@ impl Options {
         Ok(true)
     }
 
-    fn set_amount(&mut self, key: &str, text: &str) -> Result<(), String> {
+    fn set_amount(&mut self, key: &str, text: &str) -> Result<(), BadValue> {
         let kilo = self.kilo;
         let number = |least: u64, most: u64| {
             let value = integer(text, kilo)?;
@@ -240,7 +242,7 @@ impl Options {
     }
 
     /// `random_distribution`, with a note where fio's own formula differs.
-    fn set_distribution(&mut self, text: &str) -> Result<Option<String>, String> {
+    fn set_distribution(&mut self, text: &str) -> Result<Option<String>, BadValue> {
         let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
         if kind == "zoned" {
             let zones = per_direction(rest, |t| parse_zones(t).map(Pattern::Zoned))?;
@@ -250,7 +252,7 @@ impl Options {
             self.patterns = [pattern.clone(), pattern.clone(), pattern];
         }
         if let Some(complaint) = self.patterns.iter().find_map(Pattern::complaint) {
-            return Err(complaint);
+            return Err(complaint.into());
         }
         Ok((kind == "zipf").then(|| {
             "drawn exactly; fio approximates it, with a small error at the most popular blocks".to_string()
@@ -259,15 +261,15 @@ impl Options {
 }
 
 /// What `k` means in a section, given what it inherits. fio reads this key before all others.
-pub(super) fn base(text: &str) -> Result<KiloBase, String> {
+pub(super) fn base(text: &str) -> Result<KiloBase, BadValue> {
     match text {
         "1024" => Ok(KiloBase::Binary),
         "1000" => Ok(KiloBase::Decimal),
-        _ => Err(format!("'{text}' is neither 1024 nor 1000")),
+        _ => Err(BadValue::new(format!("'{text}' is neither 1024 nor 1000"))),
     }
 }
 
-fn direction(text: &str, kilo: KiloBase) -> Result<(Direction, Option<u64>), String> {
+fn direction(text: &str, kilo: KiloBase) -> Result<(Direction, Option<u64>), BadValue> {
     let (name, suffix) = match text.split_once(':') {
         Some((name, suffix)) => (name.trim(), Some(suffix.trim())),
         None => (text, None),
@@ -283,31 +285,31 @@ fn direction(text: &str, kilo: KiloBase) -> Result<(Direction, Option<u64>), Str
         "rw" | "readwrite" => of(true, true, false, false),
         "randrw" => of(true, true, false, true),
         "trimwrite" | "randtrimwrite" => {
-            return Err(format!("{name} is not supported; use a trim job and a write job"));
+            return Err(BadValue::new(format!("{name} is not supported; use a trim job and a write job")));
         }
         _ => {
-            return Err(format!(
+            return Err(BadValue::new(format!(
                 "'{name}' is unknown; use read, write, trim, randread, randwrite, randtrim, rw or randrw"
-            ));
+            )));
         }
     };
     if suffix.is_some_and(|s| s.starts_with('-')) {
-        return Err("going backwards is not supported; leave out the part after the colon".to_string());
+        return Err(BadValue::new("going backwards is not supported; leave out the part after the colon"));
     }
     let suffix = suffix.map(|s| integer(s, kilo)).transpose()?;
     Ok((direction, suffix))
 }
 
-fn block(text: &str, kilo: KiloBase) -> Result<u32, String> {
-    let hint = |message: String| {
+fn block(text: &str, kilo: KiloBase) -> Result<u32, BadValue> {
+    let hint = |bad: BadValue| {
         let marked = text.to_ascii_lowercase().contains('i') && kilo == KiloBase::Binary;
         let ki = "; with fio's default kb_base=1024, Ki means 1000, so write 4k for 4096 bytes";
-        if marked { format!("{message}{ki}") } else { message }
+        if marked { BadValue::new(format!("{bad}{ki}")) } else { bad }
     };
     sectors_of(integer(text, kilo)?).map_err(hint)
 }
 
-fn split(text: &str, kilo: KiloBase) -> Result<Split, String> {
+fn split(text: &str, kilo: KiloBase) -> Result<Split, BadValue> {
     let mut parts = Vec::new();
     for part in text.split(':') {
         let (size, weight) = part.split_once('/').unwrap_or((part, ""));
@@ -316,70 +318,79 @@ fn split(text: &str, kilo: KiloBase) -> Result<Split, String> {
     Split::new(&parts)
 }
 
-fn range(text: &str, kilo: KiloBase) -> Result<BlockSize, String> {
-    let (low, high) =
-        text.split_once('-').ok_or_else(|| format!("'{text}' is no range; write it like 4k-64k"))?;
+fn range(text: &str, kilo: KiloBase) -> Result<BlockSize, BadValue> {
+    let (low, high) = text
+        .split_once('-')
+        .ok_or_else(|| BadValue::new(format!("'{text}' is no range; write it like 4k-64k")))?;
     let (low, high) = (block(low, kilo)?, block(high, kilo)?);
-    if low > high { Err(format!("'{text}' ends below its start")) } else { Ok(BlockSize::Range(low, high)) }
+    if low > high {
+        Err(BadValue::new(format!("'{text}' ends below its start")))
+    } else {
+        Ok(BlockSize::Range(low, high))
+    }
 }
 
-fn percent(text: &str) -> Result<u32, String> {
-    parse_percent(text)?.ok_or_else(|| "needs a percentage from 0 to 100".to_string())
+fn percent(text: &str) -> Result<u32, BadValue> {
+    parse_percent(text)?.ok_or_else(|| BadValue::new("needs a percentage from 0 to 100"))
 }
 
-fn some_extent(text: &str, kilo: KiloBase, otherwise: &str) -> Result<Extent, String> {
+fn some_extent(text: &str, kilo: KiloBase, otherwise: &str) -> Result<Extent, BadValue> {
     match extent(text, kilo)? {
-        Extent::Bytes(0) | Extent::Share(0) => Err(format!("a size of 0 holds no request; {otherwise}")),
+        Extent::Bytes(0) | Extent::Share(0) => {
+            Err(BadValue::new(format!("a size of 0 holds no request; {otherwise}")))
+        }
         some => Ok(some),
     }
 }
 
-fn rates(text: &str, kilo: KiloBase) -> Result<[Option<u64>; 3], String> {
+fn rates(text: &str, kilo: KiloBase) -> Result<[Option<u64>; 3], BadValue> {
     // A rate of 0 is no limit.
     Ok(per_direction(text, |t| integer(t, kilo))?.map(|rate| rate.filter(|&r| r > 0)))
 }
 
-fn process(text: &str) -> Result<bool, String> {
+fn process(text: &str) -> Result<bool, BadValue> {
     match text {
         "linear" => Ok(false),
         "poisson" => Ok(true),
-        _ => Err(format!("'{text}' is neither linear nor poisson")),
+        _ => Err(BadValue::new(format!("'{text}' is neither linear nor poisson"))),
     }
 }
 
-fn sync(text: &str) -> Result<bool, String> {
+fn sync(text: &str) -> Result<bool, BadValue> {
     match text {
         "0" | "none" => Ok(false),
         "1" | "sync" | "dsync" => Ok(true),
-        _ => Err(format!("'{text}' is none of none, sync and dsync")),
+        _ => Err(BadValue::new(format!("'{text}' is none of none, sync and dsync"))),
     }
 }
 
-fn engine(text: &str) -> Result<Engine, String> {
+fn engine(text: &str) -> Result<Engine, BadValue> {
     match text {
         "sync" | "psync" | "vsync" | "pvsync" | "pvsync2" | "mmap" => Ok(Engine::Synchronous),
         "libaio" | "linuxaio" | "io_uring" | "io_uring_cmd" | "posixaio" | "solarisaio" | "windowsaio"
         | "sg" | "null" | "xnvme" | "libblkio" => Ok(Engine::Asynchronous),
-        _ => Err(format!("'{text}' does not read and write a block device; use libaio, io_uring or psync")),
+        _ => Err(BadValue::new(format!(
+            "'{text}' does not read and write a block device; use libaio, io_uring or psync"
+        ))),
     }
 }
 
-fn pattern(kind: &str, rest: &str) -> Result<Pattern, String> {
+fn pattern(kind: &str, rest: &str) -> Result<Pattern, BadValue> {
     if kind.starts_with("zoned_abs") {
-        return Err("zoned_abs is not supported; use zoned with percentages".to_string());
+        return Err(BadValue::new("zoned_abs is not supported; use zoned with percentages"));
     }
     let mut parts = rest.split(':').map(str::trim);
     let number = |text: &str, what: &str| {
         let value = text.parse::<f64>().ok().filter(|v| v.is_finite());
-        value.ok_or_else(|| format!("'{text}' is no number; write {kind}:{what}"))
+        value.ok_or_else(|| BadValue::new(format!("'{text}' is no number; write {kind}:{what}")))
     };
     let first = parts.next().unwrap_or("");
     let centre = parts.next().map(|text| number(text, "value:centre")).transpose()?;
     if centre.is_some_and(|c| !(0.0..=1.0).contains(&c)) {
-        return Err("the centre must be between 0 and 1".to_string());
+        return Err(BadValue::new("the centre must be between 0 and 1"));
     }
     if parts.next().is_some() {
-        return Err(format!("too many values; write {kind}:value or {kind}:value:centre"));
+        return Err(BadValue::new(format!("too many values; write {kind}:value or {kind}:value:centre")));
     }
     let centre = centre.map(|c| (c * f64::from(WHOLE)) as u32);
     let place = centre.map_or(Place::Scattered, Place::From);
@@ -396,29 +407,29 @@ fn pattern(kind: &str, rest: &str) -> Result<Pattern, String> {
         "normal" => {
             let deviation = if first.is_empty() { 0.0 } else { number(first, "deviation")? };
             if !(0.0..=100.0).contains(&deviation) {
-                return Err("the deviation must be a percentage from 0 to 100".to_string());
+                return Err(BadValue::new("the deviation must be a percentage from 0 to 100"));
             }
             Ok(Pattern::Normal {
                 width_ppm: (deviation * 1e4) as u32,
                 centre_ppm: centre.unwrap_or(WHOLE / 2),
             })
         }
-        _ => Err(format!("'{kind}' is unknown; use random, zipf, pareto, normal or zoned")),
+        _ => Err(BadValue::new(format!("'{kind}' is unknown; use random, zipf, pareto, normal or zoned"))),
     }
 }
 
-fn one(key: &str, value: u64) -> Result<(), String> {
+fn one(key: &str, value: u64) -> Result<(), BadValue> {
     if value == 1 {
         Ok(())
     } else {
-        Err(format!("{key}={value} is not supported: there is one device and no files"))
+        Err(BadValue::new(format!("{key}={value} is not supported: there is one device and no files")))
     }
 }
 
-fn one_file(text: &str) -> Result<Option<String>, String> {
+fn one_file(text: &str) -> Result<Option<String>, BadValue> {
     // A colon separates files, unless a backslash stands before it.
     if text.replace("\\:", "").contains(':') {
-        return Err("several files are not supported; write one job for each device".to_string());
+        return Err(BadValue::new("several files are not supported; write one job for each device"));
     }
     Ok(Some("every job uses the simulated device".to_string()))
 }

@@ -1,7 +1,7 @@
 //! Values as fio writes them: numbers with suffixes, times, lists per direction.
 
 use crate::size::parse_percent;
-use tailcut_base::Nanos;
+use tailcut_base::{BadValue, Nanos};
 
 /// The size of a `k`: see fio's HOWTO, "Parameter types", on `kb_base`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,8 +21,8 @@ pub(super) enum Extent {
 }
 
 /// A whole number with an optional suffix such as `4k`, `0x1000` or `1GiB`.
-pub(super) fn integer(text: &str, base: KiloBase) -> Result<u64, String> {
-    let wrong = || format!("'{text}' is no number; write it like 4096, 4k or 1g");
+pub(super) fn integer(text: &str, base: KiloBase) -> Result<u64, BadValue> {
+    let wrong = || BadValue::new(format!("'{text}' is no number; write it like 4096, 4k or 1g"));
     let lower = text.trim().to_ascii_lowercase();
     let (digits, radix, suffix) = match lower.strip_prefix("0x") {
         Some(hex) => {
@@ -36,7 +36,7 @@ pub(super) fn integer(text: &str, base: KiloBase) -> Result<u64, String> {
     };
     let number = u64::from_str_radix(digits, radix).map_err(|_| wrong())?;
     let scale = scale(suffix.trim(), base).ok_or_else(wrong)?;
-    number.checked_mul(scale).ok_or_else(|| format!("'{text}' is too large"))
+    number.checked_mul(scale).ok_or_else(|| BadValue::new(format!("'{text}' is too large")))
 }
 
 fn scale(suffix: &str, base: KiloBase) -> Option<u64> {
@@ -59,18 +59,18 @@ fn scale(suffix: &str, base: KiloBase) -> Option<u64> {
 }
 
 /// A number or a percentage.
-pub(super) fn extent(text: &str, base: KiloBase) -> Result<Extent, String> {
+pub(super) fn extent(text: &str, base: KiloBase) -> Result<Extent, BadValue> {
     match text.trim().strip_suffix('%') {
         Some(percent) => parse_percent(percent)?
             .map(Extent::Share)
-            .ok_or_else(|| "there is no number before the %".to_string()),
+            .ok_or_else(|| BadValue::new("there is no number before the %")),
         None => integer(text, base).map(Extent::Bytes),
     }
 }
 
 /// A length of time; a number without a unit counts in `unit`.
-pub(super) fn time(text: &str, unit: Nanos) -> Result<Nanos, String> {
-    let wrong = || format!("'{text}' is no length of time; write it like 30s, 500ms or 10m");
+pub(super) fn time(text: &str, unit: Nanos) -> Result<Nanos, BadValue> {
+    let wrong = || BadValue::new(format!("'{text}' is no length of time; write it like 30s, 500ms or 10m"));
     let lower = text.trim().to_ascii_lowercase();
     let end = lower.find(|c: char| !c.is_ascii_digit()).unwrap_or(lower.len());
     let number: u64 = lower[..end].parse().map_err(|_| wrong())?;
@@ -86,15 +86,15 @@ pub(super) fn time(text: &str, unit: Nanos) -> Result<Nanos, String> {
         _ => return Err(wrong()),
     };
     let nanos = number.checked_mul(scale).filter(|&n| n <= LONGEST);
-    nanos.map(Nanos).ok_or_else(|| format!("'{text}' is longer than ten years"))
+    nanos.map(Nanos).ok_or_else(|| BadValue::new(format!("'{text}' is longer than ten years")))
 }
 
 /// Yes or no; a key without a value means yes.
-pub(super) fn boolean(value: Option<&str>) -> Result<bool, String> {
+pub(super) fn boolean(value: Option<&str>) -> Result<bool, BadValue> {
     match value {
         None | Some("" | "1" | "true") => Ok(true),
         Some("0" | "false") => Ok(false),
-        Some(other) => Err(format!("'{other}' is neither 1 nor 0")),
+        Some(other) => Err(BadValue::new(format!("'{other}' is neither 1 nor 0"))),
     }
 }
 
@@ -102,11 +102,11 @@ pub(super) fn boolean(value: Option<&str>) -> Result<bool, String> {
 /// for the directions behind it too; an empty one is `None`, the default.
 pub(super) fn per_direction<T: Clone>(
     text: &str,
-    mut parse: impl FnMut(&str) -> Result<T, String>,
-) -> Result<[Option<T>; 3], String> {
+    mut parse: impl FnMut(&str) -> Result<T, BadValue>,
+) -> Result<[Option<T>; 3], BadValue> {
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
     if parts.len() > 3 {
-        return Err("more than three values; there are reads, writes and trims".to_string());
+        return Err(BadValue::new("more than three values; there are reads, writes and trims"));
     }
     let mut values = [None, None, None];
     for (i, value) in values.iter_mut().enumerate() {

@@ -5,7 +5,7 @@ use super::super::log::{LogArguments, LogLevel};
 use clap::{ArgAction, Args, ValueEnum};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use tailcut_base::Nanos;
+use tailcut_base::{BadValue, Nanos};
 
 /// `tailcut serve kv`.
 #[derive(Debug, Args)]
@@ -229,7 +229,7 @@ fn some_threads() -> u32 {
     std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).clamp(1, 4) as u32)
 }
 
-fn listen(text: &str) -> Result<Listen, String> {
+fn listen(text: &str) -> Result<Listen, BadValue> {
     if let Ok(address) = text.trim_matches(['[', ']']).parse() {
         return Ok(Listen { address, port: None });
     }
@@ -238,23 +238,25 @@ fn listen(text: &str) -> Result<Listen, String> {
     match with_port {
         Ok(place) => Ok(Listen { address: place.ip(), port: Some(place.port()) }),
         Err(_) if text == "127.0.0.1" => Ok(Listen { address: Ipv4Addr::LOCALHOST.into(), port: None }),
-        Err(_) => Err(String::from("write an address, or one with a port, such as 127.0.0.1 or [::1]:11212")),
+        Err(_) => {
+            Err(BadValue::new("write an address, or one with a port, such as 127.0.0.1 or [::1]:11212"))
+        }
     }
 }
 
-fn octal(text: &str) -> Result<u32, String> {
+fn octal(text: &str) -> Result<u32, BadValue> {
     let mask = u32::from_str_radix(text, 8).ok().filter(|&mask| mask <= 0o777);
-    mask.ok_or_else(|| String::from("write permissions in octal, such as 700 or 770"))
+    mask.ok_or_else(|| BadValue::new("write permissions in octal, such as 700 or 770"))
 }
 
-fn item_size(text: &str) -> Result<u64, String> {
+fn item_size(text: &str) -> Result<u64, BadValue> {
     let bytes = size(text).filter(|bytes| (1024..=1 << 30).contains(bytes));
-    bytes.ok_or_else(|| String::from("write a size from 1k to 1024m, such as 512k or 2m"))
+    bytes.ok_or_else(|| BadValue::new("write a size from 1k to 1024m, such as 512k or 2m"))
 }
 
-fn client_memory(text: &str) -> Result<u64, String> {
+fn client_memory(text: &str) -> Result<u64, BadValue> {
     let bytes = size(text).filter(|bytes| (1 << 20..=1 << 40).contains(bytes));
-    bytes.ok_or_else(|| String::from("write a size from 1m to 1024g, such as 64m or 1g"))
+    bytes.ok_or_else(|| BadValue::new("write a size from 1m to 1024g, such as 64m or 1g"))
 }
 
 fn size(text: &str) -> Option<u64> {

@@ -25,7 +25,7 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
-use store::Store;
+use store::{CannotMake, Store};
 use tailcut_base::Time;
 use tailcut_host::kv::session::{Permissions, ServiceSettings};
 use tailcut_host::wire::memcached::Users;
@@ -188,7 +188,7 @@ fn users(file: &Path) -> Result<(Users, Option<String>), Failure> {
 }
 
 /// Errors that the user can correct are input errors.
-fn complaint(error: CannotServe<String>) -> Failure {
+fn complaint(error: CannotServe<CannotMake>) -> Failure {
     match error {
         CannotServe::Listen(CannotListen::System(..)) => Failure::Operation(error.to_string()),
         _ => Failure::Input(error.to_string()),

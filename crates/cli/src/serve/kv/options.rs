@@ -2,7 +2,7 @@
 
 use super::arguments::{KvArguments, Protocol};
 use crate::failure::Failure;
-use tailcut_base::Nanos;
+use tailcut_base::{BadValue, Nanos};
 
 /// Settings and notes from the compatibility options.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl Options {
         let mut refusals: Vec<String> = refused(arguments).map(String::from).collect();
         for option in &arguments.extended {
             if let Err(refusal) = options.extend(option) {
-                refusals.push(refusal);
+                refusals.push(refusal.message);
             }
         }
         options.notes.extend(harmless(arguments).map(String::from));
@@ -34,22 +34,22 @@ impl Options {
     }
 
     /// One of `-o`.
-    fn extend(&mut self, option: &str) -> Result<(), String> {
+    fn extend(&mut self, option: &str) -> Result<(), BadValue> {
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
         match name {
             "idle_timeout" => {
                 let seconds: u32 = value
                     .parse()
-                    .map_err(|_| String::from("-o idle_timeout: write seconds, such as idle_timeout=60"))?;
+                    .map_err(|_| BadValue::new("-o idle_timeout: write seconds, such as idle_timeout=60"))?;
                 self.idle = (seconds > 0).then(|| Nanos::secs(seconds.into()));
             }
             "maxconns_fast" => {}
             "resp_obj_mem_limit" | "read_buf_mem_limit" => {
-                return Err(format!(
+                return Err(BadValue::new(format!(
                     "-o {name}: memory for clients has one limit here; take --client-memory SIZE"
-                ));
+                )));
             }
-            "ext_path" => return Err(flash_file(value)),
+            "ext_path" => return Err(BadValue::new(flash_file(value))),
             _ if name.starts_with("ext_") => {
                 self.notes
                     .push(format!("-o {name} changes nothing: the flash tier is organised otherwise here"));

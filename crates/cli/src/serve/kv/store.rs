@@ -4,11 +4,13 @@ use super::arguments::KvArguments;
 use crate::failure::Failure;
 use crate::run::Scenario;
 use crate::serve::drive::{Served, consent, load, refuse_duplicates};
+use std::fmt;
 use tailcut_host::BLOCK_BYTES;
 use tailcut_host::array::LayoutKind;
 use tailcut_host::kv::{Append, Engine, Keep, Settings};
+use tailcut_rt::any::BuildError;
 use tailcut_rt::kv::StoreMode;
-use tailcut_rt::kv::finding;
+use tailcut_rt::kv::finding::{self, CannotFind};
 use tailcut_rt::probe::OpenPurpose;
 use tailcut_rt::{AnyDrive, Clock};
 use tailcut_ssd::precondition::PreparedState;
@@ -60,20 +62,20 @@ impl Store {
     /// their total.
     ///
     /// # Errors
-    /// Why that is not possible, in words.
+    /// See [`CannotMake`].
     pub fn make(
         &self,
         mut clock: Clock,
         progress: impl FnMut(u32, u32),
-    ) -> Result<(Vec<Engine>, Option<AnyDrive>), String> {
+    ) -> Result<(Vec<Engine>, Option<AnyDrive>), CannotMake> {
         let Some(what) = &self.drive else {
             let engines = finding::in_memory(self.each_of(self.parts), self.parts);
-            return Ok((engines.map_err(|error| error.to_string())?, None));
+            return Ok((engines.map_err(CannotMake::InMemory)?, None));
         };
-        let mut drive = what.make(clock).map_err(|error| error.to_string())?;
+        let mut drive = what.make(clock).map_err(CannotMake::Drive)?;
         let (settings, making) = (|parts| self.each_of(parts), (self.making, self.parts));
         let found = finding::find(&mut drive, settings, making, &mut clock, progress);
-        Ok((found.map_err(|error| format!("{what}: {error}"))?, Some(drive)))
+        Ok((found.map_err(|error| CannotMake::Store { drive: what.to_string(), error })?, Some(drive)))
     }
 
     /// The settings of each of `parts` parts.
@@ -91,6 +93,34 @@ impl Store {
         match &self.drive {
             None => format!("{kind} in {memory}"),
             Some(drive) => format!("{kind} on {drive}, behind {memory}"),
+        }
+    }
+}
+
+/// Why a store cannot be made or opened.
+#[derive(Debug)]
+pub enum CannotMake {
+    /// A store in memory.
+    InMemory(CannotFind),
+    /// Its drive.
+    Drive(BuildError),
+    /// The store on the drive.
+    Store {
+        /// The drive, in words.
+        drive: String,
+        /// Why.
+        error: CannotFind,
+    },
+}
+
+impl std::error::Error for CannotMake {}
+
+impl fmt::Display for CannotMake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CannotMake::InMemory(error) => error.fmt(f),
+            CannotMake::Drive(error) => error.fmt(f),
+            CannotMake::Store { drive, error } => write!(f, "{drive}: {error}"),
         }
     }
 }

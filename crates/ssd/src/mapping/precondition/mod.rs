@@ -12,11 +12,11 @@ use crate::mapping::ftl::Location;
 use crate::sets::SetId;
 use law::{Blocks, Law, Layout};
 use placement::logical_pages_by_plane;
-use tailcut_base::Time;
 use tailcut_base::cast::to_u32;
 use tailcut_base::config::{Configure, KeyVisitor, choose};
 use tailcut_base::device::content::Change;
 use tailcut_base::random::Stream;
+use tailcut_base::{BadValue, Time};
 
 tailcut_base::choice! {
     /// The state that a drive is prepared in.
@@ -67,7 +67,7 @@ impl Mapping {
     ///
     /// # Errors
     /// A message that names the plane with too few good blocks, and what would help.
-    pub(crate) fn has_room_for(&self, how: &Precondition) -> Result<(), String> {
+    pub(crate) fn has_room_for(&self, how: &Precondition) -> Result<(), BadValue> {
         if how.state == PreparedState::Empty {
             return Ok(());
         }
@@ -77,10 +77,10 @@ impl Mapping {
             per_plane.div_ceil(u64::from(self.geometry.pages)) + u64::from(self.config.blocks_kept());
         let fewest = self.geometry.plane_ids().min_by_key(|&plane| self.ftl.free_blocks(plane));
         match fewest.map(|plane| (plane, u64::from(self.ftl.free_blocks(plane)))) {
-            Some((plane, good)) if good < needed => Err(format!(
+            Some((plane, good)) if good < needed => Err(BadValue::new(format!(
                 "plane {plane} has {good} good blocks and needs {needed} to be prepared: lower \
                  device.faults.factory_bad or precondition.fill, or raise device.ftl.spare"
-            )),
+            ))),
             _ => Ok(()),
         }
     }
