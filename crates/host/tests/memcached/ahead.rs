@@ -4,9 +4,9 @@ use super::{NOW, in_memory};
 use proptest::prelude::*;
 use tailcut_base::Time;
 use tailcut_host::kv::PREFETCH_MAX;
-use tailcut_host::kv::session::shard_request::{Progress, Requester, ShardRequest, Shards};
-use tailcut_host::kv::session::{Clients, ServiceSettings, Shard};
-use tailcut_host::wire::memcached::{Ahead, Key};
+use tailcut_host::kv::session::shard_request::{Division, ShardRequest};
+use tailcut_host::kv::session::{Clients, Effect, ServiceSettings, Shard, Turn};
+use tailcut_host::wire::memcached::Ahead;
 
 /// A shard that records prefetched and requested keys.
 struct Told {
@@ -17,33 +17,26 @@ struct Told {
     farthest: usize,
 }
 
-impl Shards for Told {
-    fn count(&self) -> u32 {
-        1
-    }
-
-    fn home(&self, _: Key<'_>) -> u32 {
-        0
-    }
-
-    fn prefetch(&mut self, keys: &[&[u8]]) {
-        assert!((2..=PREFETCH_MAX).contains(&keys.len()), "{} keys at a time", keys.len());
-        self.prefetched.extend(keys.iter().map(|key| key.to_vec()));
-        self.shard.prefetch(keys);
-    }
-
-    fn carry_out(
-        &mut self,
-        shard: u32,
-        requester: Requester,
-        request: ShardRequest<'_>,
-        out: &mut Vec<u8>,
-    ) -> Progress {
-        if let ShardRequest::Item { key, .. } = request {
-            self.asked.push(key.as_bytes().to_vec());
+impl Told {
+    fn serve(&mut self, mut turn: Turn<'_, '_>) {
+        while let Some(effect) = turn.next() {
+            match effect {
+                Effect::Request { requester, request, out, .. } => {
+                    if let ShardRequest::Item { key, .. } = request {
+                        self.asked.push(key.as_bytes().to_vec());
+                    }
+                    self.farthest = self.farthest.max(self.prefetched.len().saturating_sub(self.asked.len()));
+                    let progress = self.shard.receive(requester, request, out);
+                    turn.note(progress);
+                }
+                Effect::Prefetch(keys) => {
+                    assert!((2..=PREFETCH_MAX).contains(&keys.len()), "{} keys at a time", keys.len());
+                    self.prefetched.extend(keys.iter().map(|key| key.to_vec()));
+                    self.shard.engine().prefetch(keys.iter().copied());
+                }
+                Effect::Tell(_) => {}
+            }
         }
-        self.farthest = self.farthest.max(self.prefetched.len().saturating_sub(self.asked.len()));
-        self.shard.carry_out(shard, requester, request, out)
     }
 }
 
@@ -53,11 +46,11 @@ fn told(input: &[u8]) -> Told {
         ServiceSettings { most_item: 1 << 20, is_durable: false, client_memory: 64 << 20, process: 1 };
     let shard = in_memory(settings, 1);
     let mut told = Told { shard, prefetched: Vec::new(), asked: Vec::new(), farthest: 0 };
-    let mut clients = Clients::new(0, 1, settings);
+    let mut clients = Clients::new(0, 1, Division::WHOLE, settings);
     clients.tick(NOW);
     told.shard.tick(Time(1), NOW);
     let client = clients.open();
-    clients.receive(client, &mut &input[..], &mut told);
+    told.serve(clients.receive(client, input));
     told
 }
 

@@ -4,10 +4,9 @@ use super::{NOW, in_memory};
 use std::collections::VecDeque;
 use tailcut_base::Time;
 use tailcut_host::kv::session::shard_request::{
-    Content, OwnedShardRequest, Progress, Reply, Requester, ShardRequest, Shards,
+    Content, Division, OwnedShardRequest, Progress, Reply, Requester, ShardRequest,
 };
-use tailcut_host::kv::session::{Clients, ServiceSettings, Shard};
-use tailcut_host::wire::memcached::Key;
+use tailcut_host::kv::session::{Clients, Effect, ServiceSettings, Shard, Turn};
 
 const SETTINGS: ServiceSettings =
     ServiceSettings { most_item: 1 << 20, is_durable: false, client_memory: 16 << 20, process: 1 };
@@ -43,22 +42,8 @@ impl Busy {
     }
 }
 
-impl Shards for Busy {
-    fn count(&self) -> u32 {
-        1
-    }
-
-    fn home(&self, _: Key<'_>) -> u32 {
-        0
-    }
-
-    fn carry_out(
-        &mut self,
-        _: u32,
-        requester: Requester,
-        request: ShardRequest<'_>,
-        out: &mut Vec<u8>,
-    ) -> Progress {
+impl Busy {
+    fn carry_out(&mut self, requester: Requester, request: ShardRequest<'_>, out: &mut Vec<u8>) -> Progress {
         if self.is_taken && !request.can_be_deferred() {
             return Progress::Taken;
         }
@@ -68,14 +53,30 @@ impl Shards for Busy {
         }
         self.shard.receive(requester, request, out)
     }
+
+    /// Carries out the effects of a turn.
+    fn serve<'i>(&mut self, mut turn: Turn<'_, 'i>) -> &'i [u8] {
+        while let Some(effect) = turn.next() {
+            if let Effect::Request { requester, request, out, .. } = effect {
+                let progress = self.carry_out(requester, request, out);
+                turn.note(progress);
+            }
+        }
+        turn.rest()
+    }
+
+    /// Gives a client its turn, and advances past what it takes from the input.
+    fn receive(&mut self, clients: &mut Clients, client: u32, input: &mut &[u8]) {
+        *input = self.serve(clients.receive(client, input));
+    }
 }
 
 fn clients_with_a_large_item() -> (Clients, Busy) {
-    let (mut clients, mut busy) = (Clients::new(0, 1, SETTINGS), Busy::new());
+    let (mut clients, mut busy) = (Clients::new(0, 1, Division::WHOLE, SETTINGS), Busy::new());
     clients.tick(NOW);
     let writer = clients.open();
     let set = [format!("set big 0 0 {LARGE}\r\n").as_bytes(), &vec![b'x'; LARGE], b"\r\n"].concat();
-    clients.receive(writer, &mut &set[..], &mut busy);
+    busy.receive(&mut clients, writer, &mut &set[..]);
     assert_eq!(sent(&mut clients, writer), b"STORED\r\n");
     (clients, busy)
 }
@@ -98,16 +99,16 @@ fn what_waits_for_a_shard_is_charged_with_the_largest_item() {
     let client = clients.open();
     let gets = b"get big\r\n".repeat(1000);
     let mut input = &gets[..];
-    clients.receive(client, &mut input, &mut busy);
+    busy.receive(&mut clients, client, &mut input);
     assert!((1..=4).contains(&busy.left.len()), "{} operations wait", busy.left.len());
     // All of them are answered eventually.
     let (mut heard, mut rounds) = (0, 0);
     while heard < 1000 * hit().len() {
         for reply in busy.replies() {
-            clients.take(reply, &mut busy);
+            busy.serve(clients.take(reply));
         }
         heard += sent(&mut clients, client).len();
-        clients.receive(client, &mut input, &mut busy);
+        busy.receive(&mut clients, client, &mut input);
         assert!(clients.tally().client_memory <= clients.memory_limit());
         rounds += 1;
         assert!(rounds < 2000, "it goes on");
@@ -121,11 +122,11 @@ fn who_goes_while_a_shard_is_in_use_holds_nothing_once_that_has_answered() {
     let (mut clients, mut busy) = clients_with_a_large_item();
     busy.is_taken = true;
     let client = clients.open();
-    clients.receive(client, &mut &b"get big\r\n"[..], &mut busy);
+    busy.receive(&mut clients, client, &mut &b"get big\r\n"[..]);
     clients.close(client);
     assert!(clients.tally().client_memory > LARGE as u64);
     for reply in busy.replies() {
-        clients.take(reply, &mut busy);
+        busy.serve(clients.take(reply));
     }
     assert_eq!((clients.count(), clients.tally().client_memory), (1, 0));
 }
@@ -138,9 +139,9 @@ fn all_that_clients_do_not_read_is_within_the_limit_and_one_that_goes_makes_room
         let gets = b"get big\r\n".repeat(1000);
         let greedy: Vec<u32> = (0..100).map(|_| clients.open()).collect();
         for &client in &greedy {
-            clients.receive(client, &mut &gets[..], &mut busy);
+            busy.receive(&mut clients, client, &mut &gets[..]);
             for reply in busy.replies() {
-                clients.take(reply, &mut busy);
+                busy.serve(clients.take(reply));
             }
         }
         let tally = clients.tally();
@@ -151,7 +152,7 @@ fn all_that_clients_do_not_read_is_within_the_limit_and_one_that_goes_makes_room
         busy.is_taken = false;
         let other = clients.open();
         let mut input = &b"get big\r\n"[..];
-        clients.receive(other, &mut input, &mut busy);
+        busy.receive(&mut clients, other, &mut input);
         assert!(!input.is_empty() && clients.waits_for_memory(other) && clients.vacancies() == 0);
         let first = greedy.iter().copied().find(|&client| clients.holding(client).is_some());
         clients.close(first.expect("somebody holds memory"));
@@ -159,7 +160,7 @@ fn all_that_clients_do_not_read_is_within_the_limit_and_one_that_goes_makes_room
         // The line ending follows once the value is sent: until then there is no room for more.
         let mut heard = Vec::new();
         for _ in 0..2 {
-            clients.receive(other, &mut input, &mut busy);
+            busy.receive(&mut clients, other, &mut input);
             heard.extend(sent(&mut clients, other));
         }
         assert!(heard == hit(), "{} bytes", heard.len());
@@ -172,7 +173,7 @@ fn all_that_clients_do_not_read_is_within_the_limit_and_one_that_goes_makes_room
 fn greedy(clients: &mut Clients, busy: &mut Busy) -> Vec<u32> {
     let gets = b"get big\r\n".repeat(1000);
     let greedy: Vec<u32> = (0..100).map(|_| clients.open()).collect();
-    greedy.iter().for_each(|&client| clients.receive(client, &mut &gets[..], busy));
+    greedy.iter().for_each(|&client| busy.receive(clients, client, &mut &gets[..]));
     greedy
 }
 
@@ -184,7 +185,7 @@ fn small_commands_do_not_wait_for_clients_that_read_no_large_replies() {
     assert_eq!(clients.vacancies(), 0);
     let said = b"set small 0 0 5\r\nhello\r\nget small none\r\nmg small v\r\ndelete small\r\nget small\r\n";
     let mut input = &said[..];
-    clients.receive(other, &mut input, &mut busy);
+    busy.receive(&mut clients, other, &mut input);
     let answers = b"STORED\r\nVALUE small 0 5\r\nhello\r\nEND\r\nVA 5\r\nhello\r\nDELETED\r\nEND\r\n";
     assert_eq!((input.len(), &sent(&mut clients, other)[..]), (0, &answers[..]));
     assert!(clients.tally().most_client_memory <= clients.memory_limit());
@@ -197,7 +198,7 @@ fn a_large_reply_among_small_ones_waits_for_memory_where_it_is() {
     let other = clients.open();
     let said = b"set small 0 0 5\r\nhello\r\nget small big small\r\nset big 0 0 9000\r\n";
     let mut input = &said[..];
-    clients.receive(other, &mut input, &mut busy);
+    busy.receive(&mut clients, other, &mut input);
     assert_eq!(sent(&mut clients, other), b"STORED\r\nVALUE small 0 5\r\nhello\r\n");
     assert!(input.starts_with(b"big small\r\n"), "{}", input.escape_ascii());
     assert!(!clients.can_accept(other) && clients.waits_for_memory(other));
@@ -207,7 +208,7 @@ fn a_large_reply_among_small_ones_waits_for_memory_where_it_is() {
     assert!(clients.can_accept(other));
     let mut heard = Vec::new();
     for _ in 0..4 {
-        clients.receive(other, &mut input, &mut busy);
+        busy.receive(&mut clients, other, &mut input);
         heard.extend(sent(&mut clients, other));
     }
     let large = [format!("VALUE big 0 {LARGE}\r\n").as_bytes(), &vec![b'x'; LARGE], b"\r\n"].concat();
@@ -221,14 +222,14 @@ fn one_iteration_produces_few_large_replies_and_all_small_ones() {
     let [first, second, third] = [clients.open(), clients.open(), clients.open()];
     clients.begin_iteration(1_000_000);
     let (mut input, mut rest) = (&b"get big\r\n"[..], &b"get big\r\n"[..]);
-    clients.receive(first, &mut input, &mut busy);
-    clients.receive(second, &mut rest, &mut busy);
+    busy.receive(&mut clients, first, &mut input);
+    busy.receive(&mut clients, second, &mut rest);
     assert!(!clients.has_yielded(first) && clients.has_yielded(second) && clients.can_accept(second));
     assert_eq!((rest, clients.holding(second)), (&b"get big\r\n"[..], None));
-    clients.receive(third, &mut &b"set small 0 0 1\r\n1\r\nget small\r\n"[..], &mut busy);
+    busy.receive(&mut clients, third, &mut &b"set small 0 0 1\r\n1\r\nget small\r\n"[..]);
     assert_eq!(sent(&mut clients, third), b"STORED\r\nVALUE small 0 1\r\n1\r\nEND\r\n");
     clients.begin_iteration(1_000_000);
-    clients.receive(second, &mut rest, &mut busy);
+    busy.receive(&mut clients, second, &mut rest);
     assert!(!clients.has_yielded(second) && sent(&mut clients, second).len() > LARGE);
 }
 
@@ -239,11 +240,11 @@ fn a_small_read_whose_shard_is_taken_is_repeated_and_reserves_no_memory() {
     let other = clients.open();
     busy.is_taken = true;
     let mut input = &b"get big\r\n"[..];
-    clients.receive(other, &mut input, &mut busy);
+    busy.receive(&mut clients, other, &mut input);
     assert!(clients.has_yielded(other) && clients.can_accept(other) && busy.left.is_empty());
     assert_eq!((input, clients.holding(other)), (&b"get big\r\n"[..], None));
     busy.is_taken = false;
-    clients.receive(other, &mut input, &mut busy);
+    busy.receive(&mut clients, other, &mut input);
     assert!(!clients.has_yielded(other) && clients.waits_for_memory(other));
 }
 
@@ -255,7 +256,7 @@ fn values_that_have_come_in_part_are_within_the_limit_and_those_that_were_begun_
     let mut begun = Vec::new();
     for &client in &senders {
         let mut input = &half[..];
-        clients.receive(client, &mut input, &mut busy);
+        busy.receive(&mut clients, client, &mut input);
         if input.is_empty() {
             begun.push(client);
         }
@@ -265,7 +266,7 @@ fn values_that_have_come_in_part_are_within_the_limit_and_those_that_were_begun_
     let rest = [&vec![b'y'; LARGE - 1000][..], b"\r\n"].concat();
     for client in begun {
         assert!(clients.can_accept(client));
-        clients.receive(client, &mut &rest[..], &mut busy);
+        busy.receive(&mut clients, client, &mut &rest[..]);
         assert_eq!(sent(&mut clients, client), b"STORED\r\n");
     }
     assert_eq!(clients.tally().client_memory, 0);

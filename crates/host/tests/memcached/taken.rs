@@ -10,10 +10,9 @@ use std::collections::VecDeque;
 use tailcut_base::Time;
 use tailcut_base::random::Stream;
 use tailcut_host::kv::session::shard_request::{
-    Content, OwnedShardRequest, Progress, Reply, Requester, ShardRequest, Shards,
+    Content, Division, OwnedShardRequest, Progress, Reply, Requester, ShardRequest,
 };
-use tailcut_host::kv::session::{Clients, ServiceSettings, Shard};
-use tailcut_host::wire::memcached::Key;
+use tailcut_host::kv::session::{Clients, Effect, ServiceSettings, Shard, Turn};
 
 /// A shard, and the requests deferred while another thread held it.
 struct Taken {
@@ -37,28 +36,24 @@ impl Taken {
     }
 }
 
-impl Shards for Taken {
-    fn count(&self) -> u32 {
-        1
-    }
-
-    fn home(&self, _: Key<'_>) -> u32 {
-        0
-    }
-
-    fn carry_out(
-        &mut self,
-        _: u32,
-        requester: Requester,
-        request: ShardRequest<'_>,
-        out: &mut Vec<u8>,
-    ) -> Progress {
+impl Taken {
+    fn carry_out(&mut self, requester: Requester, request: ShardRequest<'_>, out: &mut Vec<u8>) -> Progress {
         if self.random.below(3) == 0 {
             self.left.push_back((requester, request.keep()));
             return Progress::Deferred;
         }
         self.do_what_was_left();
         self.shard.receive(requester, request, out)
+    }
+
+    fn serve<'i>(&mut self, mut turn: Turn<'_, 'i>) -> &'i [u8] {
+        while let Some(effect) = turn.next() {
+            if let Effect::Request { requester, request, out, .. } = effect {
+                let progress = self.carry_out(requester, request, out);
+                turn.note(progress);
+            }
+        }
+        turn.rest()
     }
 }
 
@@ -68,7 +63,8 @@ fn check(requests: &[Vec<u8>], seed: u64) -> Result<(), TestCaseError> {
     let shard = in_memory(settings, seed);
     let (left, replies, random) = (VecDeque::new(), VecDeque::new(), Stream::new(seed, "others"));
     let mut taken = Taken { shard, left, replies, random };
-    let (mut clients, mut session) = (Clients::new(0, 2, settings), Session::with_cas(NOW, false, 0));
+    let (mut clients, mut session) =
+        (Clients::new(0, 2, Division::WHOLE, settings), Session::with_cas(NOW, false, 0));
     clients.tick(NOW);
     taken.shard.tick(Time(1), NOW);
     let client = clients.open();
@@ -80,7 +76,7 @@ fn check(requests: &[Vec<u8>], seed: u64) -> Result<(), TestCaseError> {
     for _ in 0..100_000 {
         let mut rest = &input[..];
         if closed.is_none() && clients.can_accept(client) {
-            clients.receive(client, &mut rest, &mut taken);
+            rest = taken.serve(clients.receive(client, rest));
         }
         let is_at_rest = rest.len() == input.len() && taken.left.is_empty() && taken.replies.is_empty();
         input = rest.to_vec();
@@ -88,7 +84,7 @@ fn check(requests: &[Vec<u8>], seed: u64) -> Result<(), TestCaseError> {
             taken.do_what_was_left();
         }
         while let Some(reply) = taken.replies.pop_front() {
-            clients.take(reply, &mut taken);
+            taken.serve(clients.take(reply));
         }
         clients.send_queue(client).empty_into(&mut received);
         closed = closed.or(clients.closing(client));

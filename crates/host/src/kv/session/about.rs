@@ -1,41 +1,41 @@
 //! The server's `stats` output, with the names that memcached's tools expect (`protocol.txt`).
 
+use super::Group;
 use super::clients::Tally;
 use super::shard::{Permissions, ServiceSettings};
 use super::statistics::Sums;
+use super::turn::ServerNews;
 use crate::kv::FlashUse;
 use crate::wire::memcached::{Stats, reply};
 use tailcut_base::cast::to_u32;
 
-/// Server properties in `stats` that are not counters.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ServerProperties {
-    pub unix: u64,
-    pub tally: Tally,
-    pub settings: ServiceSettings,
-    pub permissions: Permissions,
+/// Server properties in `stats` that are not counters of shards.
+#[derive(Debug)]
+pub(super) struct ServerProperties<'a> {
+    unix: u64,
+    tally: Tally,
+    settings: ServiceSettings,
+    permissions: Permissions,
+    /// Lines about the disk and the process.
+    lines: &'a [u8],
 }
 
-impl ServerProperties {
-    /// Adds the clients of other threads.
-    pub fn with(&self, elsewhere: &Tally) -> ServerProperties {
-        let mut tally = self.tally;
+impl<'a> ServerProperties<'a> {
+    /// Of the server that has told this news.
+    pub fn new(group: &Group, news: &'a ServerNews) -> ServerProperties<'a> {
+        let (elsewhere, lines) = news.read();
+        let mut tally = group.tally();
         tally.add(elsewhere);
-        ServerProperties { tally, ..*self }
+        let &Group { unix, settings, permissions, .. } = group;
+        ServerProperties { unix, tally, settings, permissions, lines }
     }
 
     /// Writes the reply to one of the `stats` commands.
-    pub fn write_stats(
-        &self,
-        stats: Stats,
-        sums: &Sums,
-        tell_of_server: impl FnOnce(&mut Vec<u8>),
-        out: &mut Vec<u8>,
-    ) {
+    pub fn write_stats(&self, stats: Stats, sums: &Sums, out: &mut Vec<u8>) {
         match stats {
             Stats::General => {
                 self.tell_all(sums, out);
-                tell_of_server(out);
+                out.extend_from_slice(self.lines);
             }
             Stats::Settings => self.tell_settings(sums, out),
             // As with memcached's defaults: it counts sizes only with an option.

@@ -1,35 +1,23 @@
 //! The clients of one thread.
 
-use super::about::ServerProperties;
 use super::latency::{Latencies, Stopwatch};
 use super::pool::{Holding, Pool};
 use super::send_queue::{SendQueue, Texts};
 use super::shard::{Permissions, ServiceSettings};
-use super::shard_request::{Reply, Shards};
-use super::{Session, Ways};
-use crate::wire::memcached::Reason;
+use super::shard_request::{Division, Reply};
+use super::turn::Turn;
+use super::{Group, Session};
+use crate::wire::memcached::{Reason, Receiver};
 use tailcut_base::Time;
 use tailcut_base::cast::to_u32;
 
 /// All clients of one thread.
 #[derive(Debug)]
 pub struct Clients {
-    /// Number of the thread among those that share the shards.
-    group: u32,
-    settings: ServiceSettings,
-    permissions: Permissions,
     sessions: Vec<Option<Session>>,
-    vacant: Vec<u32>,
-    /// For each client slot, the first reply number of its next client: late replies to a closed client match
-    /// no current one.
-    numbers: Vec<u64>,
-    texts: Texts,
-    pool: Pool,
-    /// Bytes of replies until only small commands are executed in this iteration.
-    ration: usize,
-    unix: u64,
-    tally: Tally,
-    watch: Stopwatch,
+    /// For each client slot.
+    receivers: Vec<Receiver>,
+    group: Group,
 }
 
 /// An upper bound of the reply numbers that a client has in use at a time.
@@ -90,110 +78,16 @@ pub struct SocketCounters {
 
 counters!(SocketCounters: received, sent, most_connections, rejected, idle, logins, wrong_logins, accept_pauses, yields);
 
-impl Clients {
-    /// No clients yet, in thread `group` of `threads` that share the shards.
-    pub fn new(group: u32, threads: u32, settings: ServiceSettings) -> Clients {
-        let tally = Tally { threads: u64::from(threads), ..Tally::default() };
-        Clients {
-            group,
-            settings,
-            permissions: Permissions::default(),
-            sessions: Vec::new(),
-            vacant: Vec::new(),
-            numbers: Vec::new(),
-            texts: Texts::default(),
-            pool: Pool::new(&settings, threads),
-            ration: usize::MAX,
-            unix: 0,
-            tally,
-            watch: Stopwatch::default(),
-        }
-    }
-
-    /// Sets what clients may do.
-    pub fn with_permissions(self, permissions: Permissions) -> Clients {
-        Clients { permissions, ..self }
-    }
-
-    /// Sets the time, in seconds of Unix time.
-    pub fn tick(&mut self, unix: u64) {
-        self.unix = unix;
-        if self.tally.started == 0 {
-            self.tally.started = unix;
-        }
-    }
-
-    /// Begins an iteration over clients. Once it has produced `bytes` bytes of replies, only small commands are
-    /// executed until the next call; clients with others [yield](Clients::has_yielded). So an iteration has an
-    /// end soon, and clients with small items do not wait for the large items of others. Without a call, there
-    /// is no such limit.
-    pub fn begin_iteration(&mut self, bytes: usize) {
-        self.ration = bytes;
-    }
-
-    /// Adds a client. Returns its identifier.
-    pub fn open(&mut self) -> u32 {
-        self.tally.connections += 1;
-        self.tally.clients += 1;
-        let client = self.vacant.pop().unwrap_or(to_u32(self.sessions.len()));
-        if client as usize == self.sessions.len() {
-            self.sessions.push(None);
-            self.numbers.push(0);
-        }
-        let first = self.numbers[client as usize];
-        self.sessions[client as usize] = Some(Session { first, ..Session::default() });
-        client
-    }
-
-    /// Removes a client that disconnects. Its identifier is reused once no request of it is pending.
-    pub fn close(&mut self, client: u32) {
-        let Some(session) = &mut self.sessions[client as usize] else { return };
-        assert!(!session.is_gone, "a client goes once");
-        self.tally.clients -= 1;
-        session.is_gone = true;
-        session.out = SendQueue::default();
-        session.drop_value();
-        self.charge(client);
-        self.forget_if_over(client);
-    }
-
-    /// Discards a client whose session has panicked: none of its state is used. Its identifier is free; late
-    /// replies to it are dropped.
-    pub fn discard(&mut self, client: u32) {
-        let Some(torn) = self.sessions[client as usize].take() else { return };
-        self.pool.release(torn.charged);
-        self.tally.clients -= u64::from(!torn.is_gone);
-        self.numbers[client as usize] = torn.first + MOST_NUMBERS;
-        self.vacant.push(client);
-    }
-
-    /// A shard has failed: clients that wait for it get an error. Appends those with more to send to
-    /// `movers`.
-    pub fn fail_shard(&mut self, shard: u32, movers: &mut Vec<u32>) {
-        for client in 0..to_u32(self.sessions.len()) {
-            let Some(session) = &mut self.sessions[client as usize] else { continue };
-            session.fail_shard(shard);
-            let is_gone = session.is_gone;
-            self.charge(client);
-            self.forget_if_over(client);
-            if !is_gone {
-                movers.push(client);
-            }
-        }
-    }
-
-    fn forget_if_over(&mut self, client: u32) {
-        let session = &mut self.sessions[client as usize];
-        if let Some(over) = session.take_if(|session| session.is_gone && session.is_answered()) {
-            self.numbers[client as usize] = over.first;
-            self.pool.release(over.charged);
-            self.vacant.push(client);
-        }
+impl Group {
+    /// The counters of clients and threads.
+    pub(super) fn tally(&self) -> Tally {
+        let (held, most) = (self.pool.held() as u64, self.pool.most_held() as u64);
+        Tally { client_memory: held, most_client_memory: most, ..self.tally }
     }
 
     /// Updates the memory charged to a client.
-    fn charge(&mut self, client: u32) {
-        let Some(session) = &mut self.sessions[client as usize] else { return };
+    #[inline]
+    pub(super) fn charge(&mut self, session: &mut Session) {
         let memory = session.memory();
         if session.charged == 0 {
             session.since = self.watch.received();
@@ -203,26 +97,133 @@ impl Clients {
         session.charged = memory;
     }
 
+    /// Forgets a client that has disconnected, once no reply to it is pending.
+    #[inline]
+    pub(super) fn forget_if_over(&mut self, client: u32, session: &mut Option<Session>) {
+        if let Some(over) = session.take_if(|session| session.is_gone && session.is_answered()) {
+            self.numbers[client as usize] = over.first;
+            self.pool.release(over.charged);
+            self.vacant.push(client);
+        }
+    }
+}
+
+impl Clients {
+    /// No clients yet, in thread `group` of `threads` that share the shards of this division.
+    pub fn new(group: u32, threads: u32, division: Division, settings: ServiceSettings) -> Clients {
+        let tally = Tally { threads: u64::from(threads), ..Tally::default() };
+        let group = Group {
+            number: group,
+            settings,
+            permissions: Permissions::default(),
+            division,
+            vacant: Vec::new(),
+            numbers: Vec::new(),
+            texts: Texts::default(),
+            pool: Pool::new(&settings, threads),
+            ration: usize::MAX,
+            unix: 0,
+            tally,
+            watch: Stopwatch::default(),
+        };
+        Clients { sessions: Vec::new(), receivers: Vec::new(), group }
+    }
+
+    /// Sets what clients may do.
+    pub fn with_permissions(self, permissions: Permissions) -> Clients {
+        let group = Group { permissions, ..self.group };
+        Clients { group, ..self }
+    }
+
+    /// Sets the time, in seconds of Unix time.
+    pub fn tick(&mut self, unix: u64) {
+        self.group.unix = unix;
+        if self.group.tally.started == 0 {
+            self.group.tally.started = unix;
+        }
+    }
+
+    /// Begins an iteration over clients. Once it has produced `bytes` bytes of replies, only small commands are
+    /// executed until the next call; clients with others [yield](Clients::has_yielded). So an iteration has an
+    /// end soon, and clients with small items do not wait for the large items of others. Without a call, there
+    /// is no such limit.
+    pub fn begin_iteration(&mut self, bytes: usize) {
+        self.group.ration = bytes;
+    }
+
+    /// Adds a client. Returns its identifier.
+    pub fn open(&mut self) -> u32 {
+        self.group.tally.connections += 1;
+        self.group.tally.clients += 1;
+        let client = self.group.vacant.pop().unwrap_or(to_u32(self.sessions.len()));
+        if client as usize == self.sessions.len() {
+            self.sessions.push(None);
+            self.receivers.push(Receiver::default());
+            self.group.numbers.push(0);
+        }
+        self.receivers[client as usize] = Receiver::default();
+        let first = self.group.numbers[client as usize];
+        self.sessions[client as usize] = Some(Session { first, ..Session::default() });
+        client
+    }
+
+    /// Removes a client that disconnects. Its identifier is reused once no request of it is pending.
+    pub fn close(&mut self, client: u32) {
+        let Some(session) = &mut self.sessions[client as usize] else { return };
+        assert!(!session.is_gone, "a client goes once");
+        self.group.tally.clients -= 1;
+        session.is_gone = true;
+        session.out = SendQueue::default();
+        session.drop_value();
+        self.group.charge(session);
+        self.group.forget_if_over(client, &mut self.sessions[client as usize]);
+    }
+
+    /// Discards a client whose session has panicked: none of its state is used. Its identifier is free; late
+    /// replies to it are dropped.
+    pub fn discard(&mut self, client: u32) {
+        let Some(torn) = self.sessions[client as usize].take() else { return };
+        self.group.pool.release(torn.charged);
+        self.group.tally.clients -= u64::from(!torn.is_gone);
+        self.group.numbers[client as usize] = torn.first + MOST_NUMBERS;
+        self.group.vacant.push(client);
+    }
+
+    /// A shard has failed: clients that wait for it get an error. Appends those with more to send to
+    /// `movers`.
+    pub fn fail_shard(&mut self, shard: u32, movers: &mut Vec<u32>) {
+        for client in 0..to_u32(self.sessions.len()) {
+            let Some(session) = &mut self.sessions[client as usize] else { continue };
+            session.fail_shard(shard);
+            let is_gone = session.is_gone;
+            self.group.charge(session);
+            self.group.forget_if_over(client, &mut self.sessions[client as usize]);
+            if !is_gone {
+                movers.push(client);
+            }
+        }
+    }
+
     /// Memory limit in bytes of all clients of this thread.
     pub fn memory_limit(&self) -> u64 {
-        self.pool.limit() as u64
+        self.group.pool.limit() as u64
     }
 
     /// True if more than half of the memory for clients is in use.
     pub fn is_short_of_memory(&self) -> bool {
-        self.pool.held() > self.pool.limit() / 2
+        self.group.pool.held() > self.group.pool.limit() / 2
     }
 
     /// Number of waiting clients that can now get memory.
     pub fn vacancies(&self) -> usize {
-        self.pool.vacancies()
+        self.group.pool.vacancies()
     }
 
     /// True if a client that holds no memory itself waits for memory held by others.
     pub fn waits_for_memory(&self, client: u32) -> bool {
         let session = self.sessions[client as usize].as_ref();
         session.is_some_and(|session| {
-            session.charged == 0 && session.is_ready() && !session.can_accept(self.pool.room_beside(0))
+            session.charged == 0 && session.is_ready() && !session.can_accept(self.group.pool.room_beside(0))
         })
     }
 
@@ -239,61 +240,62 @@ impl Clients {
 
     /// Number of connected clients and of closed ones with pending requests.
     pub fn count(&self) -> usize {
-        self.sessions.len() - self.vacant.len()
+        self.sessions.len() - self.group.vacant.len()
     }
 
     /// The counters of clients and threads.
     pub fn tally(&self) -> Tally {
-        let (held, most) = (self.pool.held() as u64, self.pool.most_held() as u64);
-        Tally { client_memory: held, most_client_memory: most, ..self.tally }
+        self.group.tally()
     }
 
     /// Replaces the counters of sockets by those of their owner, which also counts what is no command.
     pub fn set_sockets(&mut self, sockets: SocketCounters) {
-        self.tally.sockets = sockets;
+        self.group.tally.sockets = sockets;
     }
 
     /// Sets the receive time of later input to [`Clients::receive`].
     pub fn note_receipt(&mut self, moment: Time) {
-        self.watch.receive(moment);
+        self.group.watch.receive(moment);
     }
 
     /// True if there are replies since the last [`Clients::note_sending`].
     pub fn has_answered(&self) -> bool {
-        self.watch.has_ready()
+        self.group.watch.has_ready()
     }
 
     /// Sets the send time of the replies that are ready.
     pub fn note_sending(&mut self, moment: Time) {
-        self.watch.send(moment);
+        self.group.watch.send(moment);
     }
 
     /// Takes the latencies of the commands answered since the last call.
     pub fn take_latencies(&mut self) -> Latencies {
-        self.watch.take()
+        self.group.watch.take()
     }
 
-    /// Executes a client's commands and advances `input` past them. The rest must be passed again.
-    pub fn receive<S: Shards>(&mut self, client: u32, input: &mut &[u8], shards: &mut S) {
-        let before = input.len();
-        self.with(client, shards, |session, ways| session.receive(input, ways));
-        self.tally.sockets.received += (before - input.len()) as u64;
-        self.watch.end_batch();
+    /// A client's turn with this input.
+    #[inline]
+    pub fn receive<'i>(&mut self, client: u32, input: &'i [u8]) -> Turn<'_, 'i> {
+        let session = &mut self.sessions[client as usize];
+        session.as_mut().expect("a client keeps its place until it is answered").has_yielded = false;
+        Turn::new(session, &mut self.receivers[client as usize], (&mut self.group, client), input)
     }
 
-    /// Handles a reply from a shard. Returns its client, if still connected: it may have more to send or
-    /// accept more input.
-    pub fn take<S: Shards>(&mut self, reply: Reply, shards: &mut S) -> Option<u32> {
+    /// The turn of a client for which a shard has replied. Afterwards it may have more to send or accept more
+    /// input, if it [is connected](Clients::is_connected).
+    pub fn take(&mut self, reply: Reply) -> Turn<'_, 'static> {
         let Reply { requester, content } = reply;
-        debug_assert_eq!(requester.group, self.group);
+        debug_assert_eq!(requester.group, self.group.number);
+        let client = requester.client as usize;
         // The client may have been discarded.
-        self.sessions[requester.client as usize].as_ref()?;
-        self.with(requester.client, shards, |session, ways| {
-            session.note_reply(requester.number, content, ways)
-        });
-        self.forget_if_over(requester.client);
-        let session = self.sessions[requester.client as usize].as_ref();
-        session.is_some_and(|session| !session.is_gone).then_some(requester.client)
+        let (session, receiver) = (&mut self.sessions[client], &mut self.receivers[client]);
+        let turn = Turn::new(session, receiver, (&mut self.group, requester.client), &[]);
+        turn.after(|session, ways| session.note_reply(requester.number, content, ways))
+    }
+
+    /// True until a client disconnects.
+    pub fn is_connected(&self, client: u32) -> bool {
+        self.sessions[client as usize].as_ref().is_some_and(|session| !session.is_gone)
     }
 
     /// A client's send queue.
@@ -304,15 +306,16 @@ impl Clients {
     /// `bytes` bytes of a client's send queue were sent.
     pub fn note_sent(&mut self, client: u32, bytes: usize) {
         let session = self.sessions[client as usize].as_mut();
-        session.expect("a client that was sent something is there").out.note_sent(bytes, &mut self.texts);
-        self.tally.sockets.sent += bytes as u64;
-        self.charge(client);
+        let session = session.expect("a client that was sent something is there");
+        session.out.note_sent(bytes, &mut self.group.texts);
+        self.group.tally.sockets.sent += bytes as u64;
+        self.group.charge(session);
     }
 
     /// True while a client accepts input.
     pub fn can_accept(&self, client: u32) -> bool {
         let session = self.sessions[client as usize].as_ref();
-        session.is_some_and(|session| session.can_accept(self.pool.room_beside(session.charged)))
+        session.is_some_and(|session| session.can_accept(self.group.pool.room_beside(session.charged)))
     }
 
     /// True if no reply to a client is pending.
@@ -324,27 +327,5 @@ impl Clients {
     pub fn closing(&self, client: u32) -> Option<Reason> {
         let session = self.sessions[client as usize].as_ref()?;
         session.closing.filter(|_| session.is_answered())
-    }
-
-    fn with<S: Shards>(
-        &mut self,
-        client: u32,
-        shards: &mut S,
-        work: impl FnOnce(&mut Session, &mut Ways<'_, S>),
-    ) {
-        let about = ServerProperties {
-            unix: self.unix,
-            tally: self.tally(),
-            settings: self.settings,
-            permissions: self.permissions,
-        };
-        let session =
-            self.sessions[client as usize].as_mut().expect("a client keeps its place until it is answered");
-        let (watch, texts, room) = (&mut self.watch, &mut self.texts, self.pool.room_beside(session.charged));
-        let (group, is_rationed) = (self.group, self.ration == 0);
-        let (is_short, before) = (false, session.reply_memory());
-        work(session, &mut Ways { shards, about, watch, texts, room, is_rationed, is_short, group, client });
-        self.ration = self.ration.saturating_sub(session.reply_memory().saturating_sub(before));
-        self.charge(client);
     }
 }

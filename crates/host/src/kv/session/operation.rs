@@ -108,11 +108,11 @@ impl Operation {
         }
     }
 
-    /// Upper bound of the memory of a pending operation in bytes: its `data`, and the value that it may
-    /// return, part of an item of at most `most_item` bytes.
-    pub fn most_memory(&self, data: &[u8], most_item: u64) -> u32 {
+    /// Upper bound of the memory of a pending operation in bytes: its data of `data_bytes`, and the value
+    /// that it may return, part of an item of at most `most_item` bytes.
+    pub fn most_memory(&self, data_bytes: usize, most_item: u64) -> u32 {
         let returned = if self.returns_value() { most_item } else { 0 };
-        u32::try_from(data.len() as u64 + returned).unwrap_or(u32::MAX)
+        u32::try_from(data_bytes as u64 + returned).unwrap_or(u32::MAX)
     }
 
     /// True if the reply may contain the item's value.

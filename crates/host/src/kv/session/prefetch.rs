@@ -1,6 +1,5 @@
 //! Prefetch of the index entries and records of upcoming keys into the processor's cache.
 
-use super::shard_request::Shards;
 use crate::kv::PREFETCH_MAX;
 use crate::wire::memcached::{Ahead, Receiver};
 
@@ -13,40 +12,46 @@ pub struct Prefetch<'a> {
     ahead: Option<Ahead<'a>>,
     /// Look ahead again when this many bytes of the input are left.
     until: usize,
+    /// The keys found last, `count` of them.
+    keys: [&'a [u8]; PREFETCH_MAX],
+    count: usize,
 }
 
 impl<'a> Prefetch<'a> {
     /// Look-ahead for new input.
     pub fn new() -> Prefetch<'a> {
-        Prefetch { ahead: None, until: usize::MAX }
+        Prefetch { ahead: None, until: usize::MAX, keys: [&[]; PREFETCH_MAX], count: 0 }
     }
 
-    /// Looks ahead if necessary; `input` is what the receiver has not consumed.
+    /// The keys found last.
+    pub fn keys(&self) -> &[&'a [u8]] {
+        &self.keys[..self.count]
+    }
+
+    /// Looks ahead if necessary; `input` is what the receiver has not consumed. True if there are keys to be
+    /// prefetched now.
     #[inline]
-    pub fn scan<S: Shards>(&mut self, input: &'a [u8], receiver: &Receiver, shards: &mut S) {
-        if input.len() <= self.until {
-            self.resume(input, receiver, shards);
-        }
+    pub fn scan(&mut self, input: &'a [u8], receiver: &Receiver) -> bool {
+        input.len() <= self.until && self.resume(input, receiver)
     }
 
-    fn resume<S: Shards>(&mut self, input: &'a [u8], receiver: &Receiver, shards: &mut S) {
+    fn resume(&mut self, input: &'a [u8], receiver: &Receiver) -> bool {
         let mut ahead = match self.ahead {
             Some(ahead) if ahead.left() <= input.len() => ahead,
             _ if receiver.is_at_line() => Ahead::new(input),
-            _ => return,
+            _ => return false,
         };
-        let mut keys: [&[u8]; PREFETCH_MAX] = [&[]; PREFETCH_MAX];
-        let mut count = 0;
-        for (place, key) in keys.iter_mut().zip(ahead.by_ref()) {
+        self.count = 0;
+        for (place, key) in self.keys.iter_mut().zip(ahead.by_ref()) {
             *place = key;
-            count += 1;
+            self.count += 1;
         }
-        // Prefetching a single key gains nothing.
-        if count > 1 {
-            shards.prefetch(&keys[..count]);
-        }
-        self.until = if count == 0 { 0 } else { ahead.left() + AROUND_KEY };
+        // The next look is behind at least one command.
+        let until = (ahead.left() + AROUND_KEY).min(input.len().saturating_sub(1));
+        self.until = if self.count == 0 { 0 } else { until };
         self.ahead = Some(ahead);
+        // Prefetching a single key gains nothing.
+        self.count > 1
     }
 }
 

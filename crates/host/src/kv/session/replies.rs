@@ -1,40 +1,65 @@
 //! Replies of shards: gathered, and sent in the order of the commands.
 
 use super::about::ServerProperties;
-use super::shard_request::{Content, Requester, ShardRequest, Shards};
-use super::{GatheredReply, ReplyState, Session, Waiting, Ways, ask_all, carry_out};
+use super::send_queue::Texts;
+use super::shard_request::{Content, ShardRequest};
+use super::statistics::Sums;
+use super::turn::ServerNews;
+use super::{AROUND_OPERATION, ForAll, GatheredReply, ReplyState, Session, Waiting, Ways, carry_out};
 use crate::wire::memcached::refusal::SHARD_FAILED;
 use crate::wire::memcached::{Reason, flush_moment, reply};
 use tailcut_base::cast::to_usize;
 
 impl Session {
     /// Sends a request to all shards.
-    pub(super) fn ask_all<S: Shards>(
+    pub(super) fn ask_all(
         &mut self,
-        request: &ShardRequest<'_>,
+        request: ShardRequest<'static>,
         then: GatheredReply,
-        ways: &mut Ways<'_, S>,
+        ways: &mut Ways<'_>,
     ) {
-        let requester = self.next_requester(ways);
-        let (left, bytes) = ask_all(request, requester, ways);
+        let (number, bytes) = (self.next_number(), memory_of_all(ways));
         self.awaited += bytes;
-        self.wait(ReplyState::All { left, bytes, then }, ways);
-        self.advance(ways);
+        self.wait(ReplyState::All { left: 0, bytes, then }, &mut ways.group.texts);
+        ways.all = Some(ForAll::Shards { request, number, next: 0 });
     }
 
-    pub(super) fn wait<S>(&mut self, what: ReplyState, ways: &mut Ways<'_, S>) {
+    /// Number of the reply to the next command.
+    #[inline]
+    pub(super) fn next_number(&self) -> u64 {
+        self.first + self.waiting.len() as u64
+    }
+
+    pub(super) fn wait(&mut self, what: ReplyState, texts: &mut Texts) {
         if let Some(last) = self.waiting.back_mut() {
             // No further reply is appended behind this one.
             if last.behind.is_empty() {
-                ways.texts.give_back(std::mem::take(&mut last.behind));
+                texts.give_back(std::mem::take(&mut last.behind));
             }
             self.set_aside += last.behind.capacity();
         }
-        self.waiting.push_back(Waiting { what, reply: Vec::new(), behind: ways.texts.take() });
+        self.waiting.push_back(Waiting { what, reply: Vec::new(), behind: texts.take() });
+    }
+
+    /// A shard replies later to the request that was sent to all.
+    pub(super) fn note_asked(&mut self, number: u64) {
+        if let ReplyState::All { left, .. } = &mut self.waiting[to_usize(number - self.first)].what {
+            *left += 1;
+        }
+    }
+
+    /// What the server has to tell, to be filled in.
+    pub(super) fn news(&mut self) -> &mut ServerNews {
+        match self.waiting.front_mut().map(|waiting| &mut waiting.what) {
+            Some(ReplyState::All { then: GatheredReply::Told { news, .. }, .. }) => {
+                news.get_or_insert_default()
+            }
+            _ => panic!("the server is asked for the first reply"),
+        }
     }
 
     /// A reply from a shard has arrived.
-    pub fn note_reply<S: Shards>(&mut self, number: u64, content: Content, ways: &mut Ways<'_, S>) {
+    pub fn note_reply(&mut self, number: u64, content: Content, ways: &mut Ways<'_>) {
         // A pending reply keeps its position until it is complete, unless all are dropped.
         let Some(at) = number.checked_sub(self.first).map(to_usize) else { return };
         let waiting = &mut self.waiting[at];
@@ -67,7 +92,7 @@ impl Session {
             (what, Content::Text(text, source)) => {
                 if let ReplyState::Reply { bytes, kind, since, .. } = *what {
                     self.awaited -= bytes;
-                    ways.watch.note_late(kind, source, since);
+                    ways.group.watch.note_late(kind, source, since);
                 }
                 *what = ReplyState::Others;
                 self.set_aside += text.capacity();
@@ -80,32 +105,36 @@ impl Session {
         self.advance(ways);
     }
 
-    /// Completes pending replies from the front.
-    pub(super) fn advance<S: Shards>(&mut self, ways: &mut Ways<'_, S>) {
+    /// Completes pending replies from the front, until one has to wait: for a reply, or for what is asked of
+    /// all.
+    pub(super) fn advance(&mut self, ways: &mut Ways<'_>) {
         while let Some(waiting) = self.waiting.front_mut() {
             match &waiting.what {
                 ReplyState::Others => {}
                 ReplyState::Flush(flush) => {
-                    let moment = flush_moment(ways.about.unix, flush.delay);
-                    let requester = Requester { group: ways.group, client: ways.client, number: self.first };
-                    let (left, bytes) = ask_all(&ShardRequest::Flush(moment), requester, ways);
+                    let request = ShardRequest::Flush(flush_moment(ways.group.unix, flush.delay));
                     let then = GatheredReply::Flushed { noreply: flush.noreply, refused: None };
+                    let bytes = memory_of_all(ways);
                     self.awaited += bytes;
-                    waiting.what = ReplyState::All { left, bytes, then };
-                    continue;
+                    waiting.what = ReplyState::All { left: 0, bytes, then };
+                    ways.all = Some(ForAll::Shards { request, number: self.first, next: 0 });
+                    return;
+                }
+                ReplyState::All { left: 0, then: GatheredReply::Told { news: None, .. }, .. } => {
+                    ways.all = Some(ForAll::Server);
+                    return;
                 }
                 ReplyState::All { left: 0, bytes, then } => {
                     self.awaited -= bytes;
-                    let about = ways.about.with(&ways.shards.elsewhere());
-                    then.write_stats(&about, |out| ways.shards.tell_of_server(out), self.out.tail());
+                    then.write(ways, self.out.tail());
                 }
                 _ => break,
             }
             let Waiting { reply, behind, .. } = self.waiting.pop_front().expect("it is at the front");
             let is_last = self.waiting.is_empty();
             self.set_aside -= reply.capacity() + if is_last { 0 } else { behind.capacity() };
-            self.out.push(reply, ways.texts);
-            self.out.push(behind, ways.texts);
+            self.out.push(reply, &mut ways.group.texts);
+            self.out.push(behind, &mut ways.group.texts);
             self.first += 1;
         }
         if self.waiting.iter().all(|waiting| matches!(waiting.what, ReplyState::Others)) {
@@ -138,19 +167,22 @@ impl Session {
 }
 
 impl GatheredReply {
-    fn write_stats(
-        &self,
-        about: &ServerProperties,
-        tell_of_server: impl FnOnce(&mut Vec<u8>),
-        out: &mut Vec<u8>,
-    ) {
+    fn write(&self, ways: &Ways<'_>, out: &mut Vec<u8>) {
         match self {
             GatheredReply::Flushed { refused: Some(why), .. } => reply::server_error(out, why),
             GatheredReply::Flushed { noreply, .. } => reply::ok(out, *noreply),
             GatheredReply::Reset => reply::reset(out),
             GatheredReply::DetailSet => reply::ok(out, false),
             GatheredReply::Prefixes(prefixes) => prefixes.write(out),
-            GatheredReply::Told { stats, sums } => about.write_stats(*stats, sums, tell_of_server, out),
+            GatheredReply::Told { stats, sums, news } => {
+                let news = news.as_deref().expect("the server was asked");
+                ServerProperties::new(ways.group, news).write_stats(*stats, sums, out);
+            }
         }
     }
+}
+
+/// Upper bound of the memory of the replies of all shards, in bytes.
+fn memory_of_all(ways: &Ways<'_>) -> u64 {
+    u64::from(ways.group.division.shards() + 1) * size_of::<Sums>() as u64 + AROUND_OPERATION
 }

@@ -10,6 +10,7 @@ use super::clients::Clients;
 use super::latency::Latencies;
 use super::send_queue::SendQueue;
 use super::shard::{ServiceSettings, Shard};
+use super::shard_request::Division;
 use super::statistics::Statistics;
 use crate::block::Bytes;
 use crate::disk::{Request, Response};
@@ -29,7 +30,7 @@ impl Service {
     /// A service for an engine.
     pub fn new(engine: Engine, settings: ServiceSettings) -> Service {
         Service {
-            clients: Clients::new(0, 1, settings),
+            clients: Clients::new(0, 1, Division::WHOLE, settings),
             shard: Shard::new(engine, settings),
             now: Time::ZERO,
         }
@@ -58,7 +59,7 @@ impl Service {
         let Service { clients, shard, .. } = self;
         loop {
             let before = input.len();
-            clients.receive(client, input, shard);
+            *input = shard.serve(clients.receive(client, input));
             // Replies of the shard that are complete already.
             let has_replies = self::deliver(clients, shard, |_| {});
             if !has_replies || input.len() == before {
@@ -141,7 +142,11 @@ fn deliver(clients: &mut Clients, shard: &mut Shard, mut moved: impl FnMut(u32))
     let mut has_any = false;
     while let Some(reply) = shard.next_reply() {
         has_any = true;
-        clients.take(reply, shard).into_iter().for_each(&mut moved);
+        let client = reply.requester.client;
+        shard.serve(clients.take(reply));
+        if clients.is_connected(client) {
+            moved(client);
+        }
     }
     has_any
 }

@@ -5,8 +5,9 @@ use super::latency::Source;
 use super::operation::Operation;
 use super::pool::{LEAST_COMMANDS, SMALL_RESERVE, SMALL_VALUE};
 use super::prefixes::PrefixCounters;
-use super::shard_request::{Content, OwnedRequest, Progress, Reply, Requester, ShardRequest, Shards};
+use super::shard_request::{Content, OwnedRequest, Progress, Reply, Requester, ShardRequest};
 use super::statistics::{Statistics, Sums};
+use super::turn::{Effect, Turn};
 use crate::block::Bytes;
 use crate::disk::{Request, Response};
 use crate::kv::{Engine, Fetched, Keep, Refused, WriteNumber};
@@ -250,7 +251,22 @@ impl Shard {
         &mut self.engine
     }
 
-    /// Executes a request; see [`Shards::carry_out`].
+    /// Carries out the effects of a turn where this is the only shard. Returns the rest of the input.
+    pub fn serve<'i>(&mut self, mut turn: Turn<'_, 'i>) -> &'i [u8] {
+        while let Some(effect) = turn.next() {
+            match effect {
+                Effect::Request { requester, request, out, .. } => {
+                    let progress = self.receive(requester, request, out);
+                    turn.note(progress);
+                }
+                Effect::Prefetch(keys) => self.engine.prefetch(keys.iter().copied()),
+                Effect::Tell(_) => {}
+            }
+        }
+        turn.rest()
+    }
+
+    /// Executes a request. The reply is appended to `out`, or follows later.
     pub fn receive(
         &mut self,
         requester: Requester,
@@ -321,7 +337,10 @@ impl Shard {
             Outcome::Busy => {
                 let kept = self.keep(key, operation, data);
                 self.wait_for_disk(requester, kept);
-                Progress::Later { is_open: true, bytes: operation.most_memory(data, self.settings.most_item) }
+                Progress::Later {
+                    is_open: true,
+                    bytes: operation.most_memory(data.len(), self.settings.most_item),
+                }
             }
         }
     }
@@ -472,29 +491,3 @@ const AROUND_COMMAND: u64 = 40 << 10;
 const RECOVERED_AT_A_TIME: usize = 256;
 /// Spare request buffers kept.
 const MOST_SPARE: usize = 256;
-
-/// A single shard owns all items.
-impl Shards for Shard {
-    fn count(&self) -> u32 {
-        1
-    }
-
-    fn home(&self, _: Key<'_>) -> u32 {
-        0
-    }
-
-    fn prefetch(&mut self, keys: &[&[u8]]) {
-        self.engine.prefetch(keys.iter().copied());
-    }
-
-    #[inline]
-    fn carry_out(
-        &mut self,
-        _: u32,
-        requester: Requester,
-        request: ShardRequest<'_>,
-        out: &mut Vec<u8>,
-    ) -> Progress {
-        self.receive(requester, request, out)
-    }
-}

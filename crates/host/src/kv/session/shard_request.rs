@@ -1,10 +1,10 @@
 //! Requests to a shard and their replies.
 
-use super::clients::Tally;
 use super::latency::Source;
 use super::operation::{KeptKey, Operation};
 use super::prefixes::PrefixCounters;
 use super::statistics::Sums;
+use crate::kv::hash::part_of;
 use crate::wire::memcached::Key;
 
 /// Address of a reply.
@@ -16,6 +16,34 @@ pub struct Requester {
     pub client: u32,
     /// Reply number of that client.
     pub number: u64,
+}
+
+/// How keys are divided among shards: each belongs to one.
+#[derive(Clone, Copy, Debug)]
+pub struct Division {
+    seed: u64,
+    shards: u32,
+}
+
+impl Division {
+    /// All keys belong to one shard.
+    pub const WHOLE: Division = Division { seed: 0, shards: 1 };
+
+    /// Keys are divided by a hash with this seed.
+    pub fn new(seed: u64, shards: u32) -> Division {
+        Division { seed, shards }
+    }
+
+    /// Number of shards.
+    pub fn shards(&self) -> u32 {
+        self.shards
+    }
+
+    /// The shard that owns this key.
+    #[inline]
+    pub fn home(&self, key: &[u8]) -> u32 {
+        part_of(self.seed, key, self.shards)
+    }
 }
 
 /// A request to a shard.
@@ -225,35 +253,4 @@ pub enum Content {
     },
     /// The disk has failed, and the executed change cannot be made durable.
     Failed,
-}
-
-/// The shards as seen by sessions. A key belongs to one shard.
-pub trait Shards {
-    /// Number of shards.
-    fn count(&self) -> u32;
-
-    /// The shard of a key.
-    fn home(&self, key: Key<'_>) -> u32;
-
-    /// Counters of clients of other threads that share the shards.
-    fn elsewhere(&self) -> Tally {
-        Tally::default()
-    }
-
-    /// Appends the lines of `stats` about the disk and the process.
-    fn tell_of_server(&self, _out: &mut Vec<u8>) {}
-
-    /// Prefetches keys that are likely to be requested next; see
-    /// [`Engine::prefetch`](crate::kv::Engine::prefetch).
-    fn prefetch(&mut self, _keys: &[&[u8]]) {}
-
-    /// Executes a request on its shard. The reply is appended to `out` or follows later. Requests of one
-    /// requester for one item are executed in order, unless [`Progress::Later`] has `is_open` set.
-    fn carry_out(
-        &mut self,
-        shard: u32,
-        requester: Requester,
-        request: ShardRequest<'_>,
-        out: &mut Vec<u8>,
-    ) -> Progress;
 }

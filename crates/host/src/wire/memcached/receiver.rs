@@ -104,12 +104,23 @@ struct Keys {
 impl Receiver {
     /// Consumes the next step from the front of `input`. Handle it completely before the next call.
     pub fn next<'a, 'b: 'a>(&'a mut self, input: &mut &'b [u8]) -> Step<'a> {
-        let step: Step<'b> = loop {
-            if let Some(step) = self.advance(input) {
-                break step;
-            }
-        };
+        let step = self.step(input);
         self.with_decoded(step)
+    }
+
+    /// As [`Receiver::next`], with the keys as they were sent; see [`Receiver::decoded`].
+    #[inline]
+    pub(crate) fn step<'b>(&mut self, input: &mut &'b [u8]) -> Step<'b> {
+        loop {
+            if let Some(step) = self.advance(input) {
+                return step;
+            }
+        }
+    }
+
+    /// The key of the last meta command, if it was sent in base64.
+    pub(crate) fn decoded(&self) -> Option<Key<'_>> {
+        Key::new(self.decoded.bytes())
     }
 
     /// Discards the data, or the rest of the data, of the current command.
@@ -367,7 +378,7 @@ impl Receiver {
             Step::Command(Command::MetaDebug(debug)) => &mut debug.key,
             _ => return step,
         };
-        if let Some(decoded) = Key::new(self.decoded.bytes()) {
+        if let Some(decoded) = self.decoded() {
             *key = decoded;
         }
         step

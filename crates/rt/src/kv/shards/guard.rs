@@ -6,10 +6,10 @@ use super::{Common, fault_injection};
 use crate::system::user_and_system_time;
 use tailcut_base::Time;
 use tailcut_host::kv::PREFETCH_MAX;
-use tailcut_host::kv::session::Shard;
-use tailcut_host::kv::session::clients::Tally;
-use tailcut_host::kv::session::shard_request::{Progress, Requester, ShardRequest, Shards};
-use tailcut_host::wire::memcached::{Key, reply};
+use tailcut_host::kv::session::shard_request::{Progress, Requester, ShardRequest};
+use tailcut_host::kv::session::turn::ServerNews;
+use tailcut_host::kv::session::{Effect, Shard, Turn};
+use tailcut_host::wire::memcached::reply;
 
 /// A thread's access to the shards while it executes the requests received from one client.
 ///
@@ -124,45 +124,24 @@ impl Drop for ShardGuard<'_> {
     }
 }
 
-impl Shards for ShardGuard<'_> {
-    fn count(&self) -> u32 {
-        self.common.shards()
-    }
-
+impl ShardGuard<'_> {
+    /// Carries out the effects of a client's turn. Returns the rest of its input.
     #[inline]
-    fn home(&self, key: Key<'_>) -> u32 {
-        self.common.home(key.as_bytes())
-    }
-
-    fn elsewhere(&self) -> Tally {
-        self.common.tallied_but_of(self.outputs.thread)
-    }
-
-    fn tell_of_server(&self, out: &mut Vec<u8>) {
-        reply::stat_number(out, "panics", self.common.panics());
-        reply::stat_number(out, "failed_shards", self.common.failed_shards());
-        self.common.tell_health(out);
-        if let Ok([user, system]) = user_and_system_time() {
-            for (name, time) in [("rusage_user", user), ("rusage_system", system)] {
-                let microseconds = time.0 / 1000;
-                let text = format!("{}.{:06}", microseconds / 1_000_000, microseconds % 1_000_000);
-                reply::stat(out, name, &text);
+    pub(super) fn serve<'i>(&mut self, mut turn: Turn<'_, 'i>) -> &'i [u8] {
+        while let Some(effect) = turn.next() {
+            match effect {
+                Effect::Request { shard, requester, request, out } => {
+                    let progress = self.carry_out(shard, requester, request, out);
+                    turn.note(progress);
+                }
+                Effect::Prefetch(keys) => self.prefetch(keys),
+                Effect::Tell(news) => self.tell(news),
             }
         }
+        turn.rest()
     }
 
-    fn prefetch(&mut self, keys: &[&[u8]]) {
-        let mut homes = [u32::MAX; PREFETCH_MAX];
-        homes.iter_mut().zip(keys).for_each(|(home, key)| *home = self.common.home(key));
-        for (at, &home) in homes.iter().enumerate().take(keys.len()) {
-            if homes[..at].contains(&home) {
-                continue;
-            }
-            let there = keys.iter().zip(homes).filter(|&(_, other)| other == home).map(|(key, _)| *key);
-            self.with(home, |shard| shard.engine().prefetch(there));
-        }
-    }
-
+    /// Executes a request on its shard, or defers it to the holder of the shard.
     #[inline]
     fn carry_out(
         &mut self,
@@ -186,5 +165,34 @@ impl Shards for ShardGuard<'_> {
         }
         self.leave(shard, Deferred::ShardRequest(requester, request.keep()));
         Progress::Deferred
+    }
+
+    fn prefetch(&mut self, keys: &[&[u8]]) {
+        let division = self.common.division();
+        let mut homes = [u32::MAX; PREFETCH_MAX];
+        homes.iter_mut().zip(keys).for_each(|(home, key)| *home = division.home(key));
+        for (at, &home) in homes.iter().enumerate().take(keys.len()) {
+            if homes[..at].contains(&home) {
+                continue;
+            }
+            let there = keys.iter().zip(homes).filter(|&(_, other)| other == home).map(|(key, _)| *key);
+            self.with(home, |shard| shard.engine().prefetch(there));
+        }
+    }
+
+    /// Adds to `stats` the clients of other threads, the drive, and the process.
+    fn tell(&self, news: &mut ServerNews) {
+        news.add_clients(&self.common.tallied_but_of(self.outputs.thread));
+        let out = news.lines();
+        reply::stat_number(out, "panics", self.common.panics());
+        reply::stat_number(out, "failed_shards", self.common.failed_shards());
+        self.common.tell_health(out);
+        if let Ok([user, system]) = user_and_system_time() {
+            for (name, time) in [("rusage_user", user), ("rusage_system", system)] {
+                let microseconds = time.0 / 1000;
+                let text = format!("{}.{:06}", microseconds / 1_000_000, microseconds % 1_000_000);
+                reply::stat(out, name, &text);
+            }
+        }
     }
 }

@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tailcut_base::Time;
-use tailcut_host::kv::session::Shard;
 use tailcut_host::kv::session::shard_request::{Content, Progress, Reply};
+use tailcut_host::kv::session::{Shard, Turn};
 use tailcut_host::{Bytes, Request, Response};
 
 /// A thread's handle to the shards.
@@ -143,9 +143,15 @@ impl ShardHandle {
         }
     }
 
+    /// Carries out the effects of a client's turn. Returns the rest of its input.
+    #[inline]
+    pub fn serve<'i>(&mut self, turn: Turn<'_, 'i>) -> &'i [u8] {
+        self.visit().serve(turn)
+    }
+
     /// A guard for a series of operations on shards.
     #[inline]
-    pub fn visit(&mut self) -> ShardGuard<'_> {
+    fn visit(&mut self) -> ShardGuard<'_> {
         ShardGuard::new(&self.common, &mut self.outputs, self.now, self.unix)
     }
 

@@ -29,10 +29,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tailcut_base::Time;
-use tailcut_host::kv::hash::part_of;
 use tailcut_host::kv::session::clients::{SocketCounters, Tally};
 use tailcut_host::kv::session::latency::Latencies;
-use tailcut_host::kv::session::shard_request::Reply;
+use tailcut_host::kv::session::shard_request::{Division, Reply};
 use tailcut_host::kv::session::{Shard, Sums};
 use tailcut_host::{Bytes, Request};
 
@@ -40,7 +39,7 @@ use tailcut_host::{Bytes, Request};
 #[derive(Debug)]
 pub struct Common {
     places: Box<[Place]>,
-    seed: u64,
+    division: Division,
     threads: Box<[Thread]>,
     /// Number of open connections.
     pub connections: AtomicUsize,
@@ -100,6 +99,7 @@ impl Common {
     /// If the system is out of descriptors.
     pub fn new(shards: Vec<Shard>, threads: u32, events: Events) -> io::Result<Common> {
         let seed = shards.first().expect("there is a shard").engine().seed();
+        let division = Division::new(seed, shards.len() as u32);
         let thread = |_| {
             Ok(Thread {
                 mailbox: Arc::new(Mailbox::new()?),
@@ -110,7 +110,7 @@ impl Common {
         let threads: io::Result<_> = (0..threads).map(thread).collect();
         Ok(Common {
             places: shards.into_iter().map(Place::new).collect(),
-            seed,
+            division,
             threads: threads?,
             connections: AtomicUsize::new(0),
             is_asked_to_stop: AtomicBool::new(false),
@@ -134,10 +134,9 @@ impl Common {
         self.threads.len() as u32
     }
 
-    /// The shard that owns this key.
-    #[inline]
-    fn home(&self, key: &[u8]) -> u32 {
-        part_of(self.seed, key, self.shards())
+    /// How keys are divided among the shards.
+    pub fn division(&self) -> Division {
+        self.division
     }
 
     /// The mailbox of a thread.

@@ -148,8 +148,7 @@ impl<D: Steered> Worker<D> {
     pub(super) fn answer_datagram(&mut self, id: DatagramId) {
         let Some(open) = self.datagram_sockets.open.get_mut(id) else { return };
         if self.clients.can_accept(open.name) {
-            let mut rest = &open.rest[..];
-            self.clients.receive(open.name, &mut rest, &mut self.shards.visit());
+            let rest = self.shards.serve(self.clients.receive(open.name, &open.rest));
             let taken = open.rest.len() - rest.len();
             open.rest.drain(..taken);
         }

@@ -160,7 +160,8 @@ impl<D: Steered> Worker<D> {
         datagram_sockets.watch(&reactor)?;
         Ok(Worker {
             thread,
-            clients: Clients::new(thread, common.threads(), settings).with_permissions(limits.permissions),
+            clients: Clients::new(thread, common.threads(), common.division(), settings)
+                .with_permissions(limits.permissions),
             shards: ShardHandle::new(common, thread),
             parts,
             drive,
@@ -295,7 +296,8 @@ impl<D: Steered> Worker<D> {
             has_any = true;
             let name = reply.requester.client;
             let is_good = self.guarded(self.origins[name as usize], |worker| {
-                if worker.clients.take(reply, &mut worker.shards.visit()).is_some() {
+                worker.shards.serve(worker.clients.take(reply));
+                if worker.clients.is_connected(name) {
                     worker.resume(name);
                 }
             });

@@ -163,7 +163,7 @@ impl Intake<'_> {
                 }
             }
         }
-        self.clients.receive(client.name, input, &mut self.shards.visit());
+        *input = self.shards.serve(self.clients.receive(client.name, input));
         client.is_held = self.clients.has_yielded(client.name) || !self.clients.can_accept(client.name);
     }
 }
