@@ -71,6 +71,10 @@ tailcut_base::invariants! {
         TombstonesAreWritten,
         /// The head of a segment is erased only when what was copied from it is durable.
         CopiesAreDurable,
+        /// What was deferred to a shard is executed in the order in which it came.
+        DeferredKeepOrder,
+        /// A reply goes to the thread whose client has asked.
+        RepliesGoToTheirThread,
         /// A tag is free again when its completion has been fetched.
         TagsAreReleased,
         /// A thread looks whether its request has ended before it sleeps.

@@ -15,6 +15,7 @@
 //! - [`clients`]: the clients of one thread;
 //! - [`turn`]: one client's commands, and their effects;
 //! - [`shard`]: one engine with its pending requests. Items are divided among the shards;
+//! - [`hand_over`]: operations and replies between threads that share shards;
 //! - [`latency`]: latency of commands;
 //! - [`send_queue`]: a client's send queue;
 //! - `pool`: memory accounting of clients;
@@ -24,6 +25,7 @@ mod about;
 mod carry_out;
 pub mod clients;
 mod commands;
+pub mod hand_over;
 pub mod latency;
 mod operation;
 mod pool;

@@ -1,11 +1,11 @@
 //! A thread's access to the shards while it executes the requests of a client.
 
-use super::handle::Outputs;
-use super::place::{Deferred, Place, Seized};
+use super::place::{Place, Seized};
 use super::{Common, fault_injection};
 use crate::system::user_and_system_time;
 use tailcut_base::Time;
 use tailcut_host::kv::PREFETCH_MAX;
+use tailcut_host::kv::session::hand_over::{Deferred, Outputs};
 use tailcut_host::kv::session::shard_request::{Progress, Requester, ShardRequest};
 use tailcut_host::kv::session::turn::ServerNews;
 use tailcut_host::kv::session::{Effect, Shard, Turn};
@@ -63,20 +63,29 @@ impl<'a> ShardGuard<'a> {
         let place = &self.common.places[number as usize];
         let mut shard = place.seize()?;
         shard.tick(self.now, self.unix);
-        self.outputs.do_what_was_left(place, &mut shard);
+        self.outputs.carry_out(place.take_left(), &mut shard);
         Some(HeldShard { number, place, shard })
     }
 
-    /// Polls a shard for requests to the drive; false if another thread has it or it has failed.
-    pub(super) fn ask(&mut self, number: u32) -> bool {
+    /// Polls a shard for requests to the drive; `None` if another thread has it or it has failed. True if its
+    /// next event has become earlier.
+    pub(super) fn ask(&mut self, number: u32) -> Option<bool> {
         self.release();
         let place = &self.common.places[number as usize];
-        let Some(mut shard) = place.seize() else { return false };
-        self.outputs.ask(place, number, &mut shard);
-        self.outputs.collect(place, &mut shard);
-        drop(shard);
+        let mut shard = place.seize()?;
+        self.outputs.ask(number, &mut shard);
+        let before = place.set_next_event(shard.next_event());
+        let is_earlier = before > shard.next_event();
+        self.collect(place, shard);
         self.see_to_what_was_left(number);
-        true
+        Some(is_earlier)
+    }
+
+    /// Collects the outputs of a shard, and releases it.
+    #[inline]
+    fn collect(&mut self, place: &Place, mut shard: Seized<'_>) {
+        place.note_recovery(&shard);
+        self.outputs.collect(&mut shard);
     }
 
     /// Defers an operation to a shard that is taken.
@@ -97,8 +106,7 @@ impl<'a> ShardGuard<'a> {
         }
         shard.is_in_use = true;
         self.outputs.note_touch(number, &shard);
-        self.outputs.collect(place, &mut shard);
-        drop(shard);
+        self.collect(place, shard);
         if place.has_left() {
             self.see_to_what_was_left(number);
         }
@@ -110,9 +118,9 @@ impl<'a> ShardGuard<'a> {
         let place = &self.common.places[number as usize];
         while place.has_left() {
             let Some(mut shard) = place.seize() else { break };
-            self.outputs.do_what_was_left(place, &mut shard);
+            self.outputs.carry_out(place.take_left(), &mut shard);
             self.outputs.note_touch(number, &shard);
-            self.outputs.collect(place, &mut shard);
+            self.collect(place, shard);
         }
     }
 }
@@ -182,7 +190,7 @@ impl ShardGuard<'_> {
 
     /// Adds to `stats` the clients of other threads, the drive, and the process.
     fn tell(&self, news: &mut ServerNews) {
-        news.add_clients(&self.common.tallied_but_of(self.outputs.thread));
+        news.add_clients(&self.common.tallied_but_of(self.outputs.thread()));
         let out = news.lines();
         reply::stat_number(out, "panics", self.common.panics());
         reply::stat_number(out, "failed_shards", self.common.failed_shards());

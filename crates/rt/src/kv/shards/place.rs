@@ -6,15 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering, 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use tailcut_base::Time;
 use tailcut_host::kv::session::Shard;
-use tailcut_host::kv::session::shard_request::{OwnedShardRequest, Requester};
-use tailcut_host::{Bytes, Response};
+use tailcut_host::kv::session::hand_over::{Backlog, Deferred};
 
 /// The slot of a shard, on cache lines of its own (a pair, as processors fetch them).
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Place {
     shard: Mutex<Shard>,
-    left: Mutex<Vec<Deferred>>,
+    left: Mutex<Backlog>,
     left_count: AtomicUsize,
     /// When the shard's next event is due, in ns.
     next_event: AtomicU64,
@@ -71,17 +70,6 @@ pub enum Recovery {
     GoesOn,
     /// A block cannot be read.
     Failed,
-}
-
-/// An operation deferred to a shard by a thread that found it taken.
-#[derive(Debug)]
-pub enum Deferred {
-    /// A request of a client.
-    ShardRequest(Requester, OwnedShardRequest),
-    /// A completion of the drive.
-    Response(Box<Response<Bytes>>),
-    /// An event of the shard is due.
-    Tick,
 }
 
 impl Place {
@@ -156,9 +144,9 @@ impl Place {
 
     /// Takes the deferred operations; for the holder of the shard.
     #[inline]
-    pub fn take_left(&self) -> Vec<Deferred> {
+    pub fn take_left(&self) -> Backlog {
         if self.left_count.load(Ordering::Relaxed) == 0 {
-            return Vec::new();
+            return Backlog::default();
         }
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         self.left_count.store(0, Ordering::Relaxed);
