@@ -104,7 +104,10 @@ impl Visit for FieldReader {
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.figure(field, value);
+        match u64::try_from(value) {
+            Ok(value) => self.record_u64(field, value),
+            Err(_) => self.figure(field, value),
+        }
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
