@@ -17,11 +17,11 @@ const LONG: usize = 500;
 /// are accessible outside of their module, functions with two adjacent parameters of the same bare integer
 /// type.
 const CEILINGS: &[(&str, [usize; 4])] = &[
-    ("base", [0, 0, 48, 5]),
+    ("base", [0, 0, 50, 5]),
     ("bench", [0, 0, 21, 0]),
     ("capi", [0, 0, 31, 1]),
     ("cli", [0, 0, 603, 18]),
-    ("host", [0, 0, 846, 1]),
+    ("host", [0, 0, 846, 0]),
     ("pts", [0, 0, 55, 0]),
     ("py", [0, 0, 1, 1]),
     ("rt", [0, 0, 394, 15]),
@@ -29,7 +29,7 @@ const CEILINGS: &[(&str, [usize; 4])] = &[
     ("ssd", [0, 0, 353, 0]),
     ("study", [0, 0, 100, 5]),
     ("torture", [0, 0, 119, 0]),
-    ("workload", [0, 0, 480, 31]),
+    ("workload", [0, 0, 478, 31]),
 ];
 
 #[test]

@@ -7,8 +7,8 @@
 //!   until the call returns. Stores and queues are shared by threads, so only shared references to them
 //!   exist. Options and values are used by one thread at a time, so a reference to them is the only one.
 //! - An *input* (bytes with their length, a text, a structure behind a `const` pointer) is null, or aligned,
-//!   valid for reads of its whole length and initialised, and nobody writes to it until the call returns.
-//! - An *output* is null, or aligned and valid for writes of its type, and nobody else accesses it until the
+//!   valid for reads of its whole length and initialised, and is not written until the call returns.
+//! - An *output* is null, or aligned and valid for writes of its type, and nothing else accesses it until the
 //!   call returns. It may be uninitialised, so it is written by [`Out`] and no reference to it exists.
 //!
 //! References to inputs and handles have lifetimes that the compiler cannot check: they end before the

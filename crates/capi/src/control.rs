@@ -33,7 +33,7 @@ pub unsafe extern "C" fn tailcut_control(
         let call = understand(call, values, store.now())?;
         let results_of = results_of(store.control(drive as usize, call)?)?;
         if let Some(found) = results_of {
-            // SAFETY: an output: null, or aligned, writable, and accessed by nobody else during the call.
+            // SAFETY: an output: null, or aligned, writable, and accessed by nothing else during the call.
             let results = unsafe { Out::optional(results) };
             results.ok_or_else(|| Failure::argument("results are NULL, and the call has some"))?.write(found);
         }

@@ -167,7 +167,7 @@ setter!(tailcut_options_memory_drive(bytes: u64), options => {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_options_device(options: *mut OptionValues, path: *const c_char) -> c_int {
     let add = |options: &mut OptionValues| {
-        // SAFETY: an input: null, or a readable text with a NUL at its end that nobody writes during the
+        // SAFETY: an input: null, or a readable text with a NUL at its end that is not written during the
         // call.
         let path = unsafe { text(path, "path") }?;
         if path.is_empty() || options.paths.len() >= MOST_DRIVES as usize {
@@ -193,7 +193,7 @@ pub unsafe extern "C" fn tailcut_options_array(
     groups: u32,
 ) -> c_int {
     let set = |options: &mut OptionValues| {
-        // SAFETY: an input: null, or a readable text with a NUL at its end that nobody writes during the
+        // SAFETY: an input: null, or a readable text with a NUL at its end that is not written during the
         // call.
         let name = unsafe { text(layout, "layout") }?;
         let layout = LayoutKind::all().iter().find(|layout| layout.name() == name);

@@ -85,7 +85,7 @@ pub unsafe extern "C" fn tailcut_queue_open(
     queue: *mut *mut Handle,
 ) -> c_int {
     cross(|| {
-        // SAFETY: an output: null, or aligned, writable, and accessed by nobody else during the call.
+        // SAFETY: an output: null, or aligned, writable, and accessed by nothing else during the call.
         let queue = unsafe { Out::new(queue, "queue") }?;
         queue.write(null_mut());
         // SAFETY: a store is a handle, made by `tailcut_open`: null, or aligned, initialised, only shared,
@@ -116,7 +116,7 @@ pub unsafe extern "C" fn tailcut_queue_close(queue: *mut Handle) {
 ///
 /// # Safety
 /// Queue and key are each null, or aligned, initialised and alive until the function returns; the queue is
-/// only shared, and nobody writes the key.
+/// only shared, and the key is not written.
 unsafe fn submit(
     queue: *const Handle,
     (key, length): (*const c_void, usize),
@@ -147,7 +147,7 @@ pub unsafe extern "C" fn tailcut_submit_get(
     user_data: *mut c_void,
 ) -> c_int {
     // SAFETY: a handle and an input: each null, or aligned, initialised and alive during the call; the queue
-    // is only shared, and nobody writes the key.
+    // is only shared, and the key is not written.
     unsafe { submit(queue, (key, key_length), user_data, |buffer, key| Ok(Operation::get_in(buffer, key)?)) }
 }
 
@@ -169,7 +169,7 @@ pub unsafe extern "C" fn tailcut_submit_set(
     // during the call.
     let make = |buffer, _: &[u8]| unsafe { set_in(buffer, (key, key_length), (value, value_length), how) };
     // SAFETY: a handle and an input: each null, or aligned, initialised and alive during the call; the queue
-    // is only shared, and nobody writes the key.
+    // is only shared, and the key is not written.
     unsafe { submit(queue, (key, key_length), user_data, make) }
 }
 
@@ -187,7 +187,7 @@ pub unsafe extern "C" fn tailcut_submit_touch(
 ) -> c_int {
     let make = |_, key: &[u8]| Ok(for_a_time(Operation::touch(key)?, lifetime));
     // SAFETY: a handle and an input: each null, or aligned, initialised and alive during the call; the queue
-    // is only shared, and nobody writes the key.
+    // is only shared, and the key is not written.
     unsafe { submit(queue, (key, key_length), user_data, make) }
 }
 
@@ -203,7 +203,7 @@ pub unsafe extern "C" fn tailcut_submit_delete(
     user_data: *mut c_void,
 ) -> c_int {
     // SAFETY: a handle and an input: each null, or aligned, initialised and alive during the call; the queue
-    // is only shared, and nobody writes the key.
+    // is only shared, and the key is not written.
     unsafe { submit(queue, (key, key_length), user_data, |_, key| Ok(Operation::delete(key)?)) }
 }
 
@@ -231,7 +231,7 @@ pub unsafe extern "C" fn tailcut_queue_descriptor(queue: *mut Handle, descriptor
         // SAFETY: a queue is a handle, made by `tailcut_queue_open`: null, or aligned, initialised, only
         // shared, and not closed during the call.
         let queue: &Handle = unsafe { behind(queue, "queue") }?;
-        // SAFETY: an output: null, or aligned, writable, and accessed by nobody else during the call.
+        // SAFETY: an output: null, or aligned, writable, and accessed by nothing else during the call.
         let descriptor = unsafe { Out::new(descriptor, "descriptor") }?;
         let wakes = queue.queue.wakes();
         let wakes = wakes.map_err(|why| Failure {
@@ -259,7 +259,7 @@ pub unsafe extern "C" fn tailcut_wait(
         // SAFETY: a queue is a handle, made by `tailcut_queue_open`: null, or aligned, initialised, only
         // shared, and not closed during the call.
         let queue: &Handle = unsafe { behind(queue, "queue") }?;
-        // SAFETY: an output: null, or aligned, writable, and accessed by nobody else during the call.
+        // SAFETY: an output: null, or aligned, writable, and accessed by nothing else during the call.
         let count = unsafe { Out::new(count, "count") }?;
         if completions.is_null() || room == 0 {
             return Err(Failure::argument("completions want room for one at least"));
@@ -280,7 +280,7 @@ pub unsafe extern "C" fn tailcut_wait(
             // SAFETY: the caller has given room for `room` completions in one object, and at most so many
             // were taken.
             let to = unsafe { completions.add(place) };
-            // SAFETY: within that room: aligned, writable, and accessed by nobody else during the call. It
+            // SAFETY: within that room: aligned, writable, and accessed by nothing else during the call. It
             // may be uninitialised, and is not read.
             unsafe { to.write(queue.told(completion)) };
         }

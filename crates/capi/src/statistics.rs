@@ -71,7 +71,7 @@ pub unsafe extern "C" fn tailcut_stats(store: *mut Store, statistics: *mut Figur
             copied: all.engine.copied,
             damaged: all.engine.damaged,
         };
-        // SAFETY: the structure has `size` bytes as its caller knows it: writable, and accessed by nobody
+        // SAFETY: the structure has `size` bytes as its caller knows it: writable, and accessed by nothing
         // else during the call.
         unsafe { statistics.cast::<u8>().write_bytes(0, size) };
         let known = size.min(size_of::<Figures>());
@@ -101,18 +101,18 @@ pub unsafe extern "C" fn tailcut_describe(
             return Err(Failure::argument("text is NULL, and room is not 0"));
         }
         let all = store.status()?;
-        // SAFETY: an output: null, or aligned, writable, and accessed by nobody else during the call.
+        // SAFETY: an output: null, or aligned, writable, and accessed by nothing else during the call.
         if let Some(length) = unsafe { Out::optional(length) } {
             length.write(all.len());
         }
         let Some(most) = room.checked_sub(1) else { return Ok(Status::Ok) };
         let shown = all.len().min(most);
-        // SAFETY: `text` has `room` bytes, which are writable, more than `shown`, and accessed by nobody
+        // SAFETY: `text` has `room` bytes, which are writable, more than `shown`, and accessed by nothing
         // else; the source is memory of ours, so the two do not overlap.
         unsafe { all.as_ptr().copy_to_nonoverlapping(text.cast(), shown) };
         // SAFETY: `shown` is less than the `room` bytes of that object.
         let end = unsafe { text.add(shown) };
-        // SAFETY: within the buffer: writable, and accessed by nobody else during the call.
+        // SAFETY: within the buffer: writable, and accessed by nothing else during the call.
         unsafe { end.write(0) };
         Ok(Status::Ok)
     })

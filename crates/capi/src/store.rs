@@ -98,7 +98,7 @@ pub unsafe fn set_in(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_open(options: *const OptionValues, store: *mut *mut Store) -> c_int {
     cross(|| {
-        // SAFETY: an output: null, or aligned, writable, and accessed by nobody else during the call.
+        // SAFETY: an output: null, or aligned, writable, and accessed by nothing else during the call.
         let store = unsafe { Out::new(store, "store") }?;
         store.write(null_mut());
         // SAFETY: options are a handle: null, or aligned, initialised, alive, and used by this thread alone.
@@ -149,13 +149,14 @@ pub unsafe extern "C" fn tailcut_get(
     value: *mut *mut Value,
 ) -> c_int {
     cross(|| {
-        // SAFETY: an output: null, or aligned, writable, and accessed by nobody else during the call.
+        // SAFETY: an output: null, or aligned, writable, and accessed by nothing else during the call.
         let value = unsafe { Out::new(value, "value") }?;
         value.write(null_mut());
         // SAFETY: a store is a handle, made by `tailcut_open`: null, or aligned, initialised, only shared,
         // and not closed during the call.
         let store: &Store = unsafe { behind(store, "store") }?;
-        // SAFETY: an input: null, or so many readable, initialised bytes that nobody writes during the call.
+        // SAFETY: an input: null, or as many readable, initialised bytes that are not written during the
+        // call.
         let key = unsafe { bytes(key, key_length, "key") }?;
         let Some(found) = store.get(key)? else { return Ok(Status::NotFound) };
         value.write(give(found));
@@ -184,7 +185,7 @@ pub unsafe extern "C" fn tailcut_set(
         // SAFETY: a store is a handle, made by `tailcut_open`: null, or aligned, initialised, only shared,
         // and not closed during the call.
         let (status, new) = unsafe { carry_out(store, operation) }?;
-        // SAFETY: an output: null, or aligned, writable, and accessed by nobody else during the call.
+        // SAFETY: an output: null, or aligned, writable, and accessed by nothing else during the call.
         if let Some(version) = unsafe { Out::optional(version) }.filter(|_| status == Status::Ok) {
             version.write(new);
         }
@@ -204,7 +205,7 @@ pub unsafe extern "C" fn tailcut_touch(
     lifetime: u32,
 ) -> c_int {
     // SAFETY: a handle and an input: each null, or aligned, initialised and alive during the call; the store
-    // is only shared, and nobody writes the key.
+    // is only shared, and the key is not written.
     unsafe { about_key(store, (key, key_length), |key| Ok(for_a_time(Operation::touch(key)?, lifetime))) }
 }
 
@@ -215,7 +216,7 @@ pub unsafe extern "C" fn tailcut_touch(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_delete(store: *mut Store, key: *const c_void, key_length: usize) -> c_int {
     // SAFETY: a handle and an input: each null, or aligned, initialised and alive during the call; the store
-    // is only shared, and nobody writes the key.
+    // is only shared, and the key is not written.
     unsafe { about_key(store, (key, key_length), Operation::delete) }
 }
 
@@ -223,7 +224,7 @@ pub unsafe extern "C" fn tailcut_delete(store: *mut Store, key: *const c_void, k
 ///
 /// # Safety
 /// Store and key are each null, or aligned, initialised and alive until the function returns; the store is
-/// only shared, and nobody writes the key.
+/// only shared, and the key is not written.
 unsafe fn about_key(
     store: *const Store,
     (key, length): (*const c_void, usize),

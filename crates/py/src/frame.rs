@@ -22,7 +22,7 @@ pub fn write_trace(py: Python<'_>, frame: Bound<'_, PyAny>, path: PathBuf) -> Py
     let capsule = frame.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
     let stream = capsule.pointer_checked(Some(c"arrow_array_stream"))?;
     // SAFETY: a capsule of that name holds a stream of Arrow's C interface: aligned, initialised, alive while
-    // we hold the capsule, and accessed by nobody else while we hold the interpreter. Its consumer may move
+    // we hold the capsule, and accessed by nothing else while we hold the interpreter. Its consumer may move
     // it out: what is left is marked as released, so it is released once.
     let reader = unsafe { RecordBatchStreamReader::from_raw(stream.as_ptr().cast()) }.map_err(unreadable)?;
     let mut records = Records::default();

@@ -4,8 +4,9 @@ use super::{NOW, in_memory};
 use proptest::prelude::*;
 use tailcut_base::Time;
 use tailcut_host::kv::PREFETCH_MAX;
+use tailcut_host::kv::session::hand_over::ThreadOf;
 use tailcut_host::kv::session::shard_request::{Division, ShardRequest};
-use tailcut_host::kv::session::{Clients, Effect, ServiceSettings, Shard, Turn};
+use tailcut_host::kv::session::{Clients, Dispatch, Effect, ServiceSettings, Shard};
 use tailcut_host::wire::memcached::Ahead;
 
 /// A shard that records prefetched and requested keys.
@@ -18,8 +19,8 @@ struct Told {
 }
 
 impl Told {
-    fn serve(&mut self, mut turn: Turn<'_, '_>) {
-        while let Some(effect) = turn.next() {
+    fn serve(&mut self, mut dispatch: Dispatch<'_, '_>) {
+        while let Some(effect) = dispatch.next() {
             match effect {
                 Effect::Request { requester, request, out, .. } => {
                     if let ShardRequest::Item { key, .. } = request {
@@ -27,7 +28,7 @@ impl Told {
                     }
                     self.farthest = self.farthest.max(self.prefetched.len().saturating_sub(self.asked.len()));
                     let progress = self.shard.receive(requester, request, out);
-                    turn.note(progress);
+                    dispatch.note(progress);
                 }
                 Effect::Prefetch(keys) => {
                     assert!((2..=PREFETCH_MAX).contains(&keys.len()), "{} keys at a time", keys.len());
@@ -46,7 +47,7 @@ fn told(input: &[u8]) -> Told {
         ServiceSettings { most_item: 1 << 20, is_durable: false, client_memory: 64 << 20, process: 1 };
     let shard = in_memory(settings, 1);
     let mut told = Told { shard, prefetched: Vec::new(), asked: Vec::new(), farthest: 0 };
-    let mut clients = Clients::new(0, 1, Division::WHOLE, settings);
+    let mut clients = Clients::new(ThreadOf::ONLY, Division::WHOLE, settings);
     clients.tick(NOW);
     told.shard.tick(Time(1), NOW);
     let client = clients.open();

@@ -3,10 +3,11 @@
 use super::{NOW, in_memory};
 use std::collections::VecDeque;
 use tailcut_base::Time;
+use tailcut_host::kv::session::hand_over::ThreadOf;
 use tailcut_host::kv::session::shard_request::{
     Content, Division, OwnedShardRequest, Progress, Reply, Requester, ShardRequest,
 };
-use tailcut_host::kv::session::{Clients, Effect, ServiceSettings, Shard, Turn};
+use tailcut_host::kv::session::{Clients, Dispatch, Effect, ServiceSettings, Shard};
 
 const SETTINGS: ServiceSettings =
     ServiceSettings { most_item: 1 << 20, is_durable: false, client_memory: 16 << 20, process: 1 };
@@ -55,14 +56,14 @@ impl Busy {
     }
 
     /// Carries out the effects of a turn.
-    fn serve<'i>(&mut self, mut turn: Turn<'_, 'i>) -> &'i [u8] {
-        while let Some(effect) = turn.next() {
+    fn serve<'i>(&mut self, mut dispatch: Dispatch<'_, 'i>) -> &'i [u8] {
+        while let Some(effect) = dispatch.next() {
             if let Effect::Request { requester, request, out, .. } = effect {
                 let progress = self.carry_out(requester, request, out);
-                turn.note(progress);
+                dispatch.note(progress);
             }
         }
-        turn.rest()
+        dispatch.rest()
     }
 
     /// Gives a client its turn, and advances past what it takes from the input.
@@ -72,7 +73,7 @@ impl Busy {
 }
 
 fn clients_with_a_large_item() -> (Clients, Busy) {
-    let (mut clients, mut busy) = (Clients::new(0, 1, Division::WHOLE, SETTINGS), Busy::new());
+    let (mut clients, mut busy) = (Clients::new(ThreadOf::ONLY, Division::WHOLE, SETTINGS), Busy::new());
     clients.tick(NOW);
     let writer = clients.open();
     let set = [format!("set big 0 0 {LARGE}\r\n").as_bytes(), &vec![b'x'; LARGE], b"\r\n"].concat();

@@ -9,10 +9,11 @@ use proptest::prelude::*;
 use std::collections::VecDeque;
 use tailcut_base::Time;
 use tailcut_base::random::Stream;
+use tailcut_host::kv::session::hand_over::ThreadOf;
 use tailcut_host::kv::session::shard_request::{
     Content, Division, OwnedShardRequest, Progress, Reply, Requester, ShardRequest,
 };
-use tailcut_host::kv::session::{Clients, Effect, ServiceSettings, Shard, Turn};
+use tailcut_host::kv::session::{Clients, Dispatch, Effect, ServiceSettings, Shard};
 
 /// A shard, and the requests deferred while another thread held it.
 struct Taken {
@@ -46,14 +47,14 @@ impl Taken {
         self.shard.receive(requester, request, out)
     }
 
-    fn serve<'i>(&mut self, mut turn: Turn<'_, 'i>) -> &'i [u8] {
-        while let Some(effect) = turn.next() {
+    fn serve<'i>(&mut self, mut dispatch: Dispatch<'_, 'i>) -> &'i [u8] {
+        while let Some(effect) = dispatch.next() {
             if let Effect::Request { requester, request, out, .. } = effect {
                 let progress = self.carry_out(requester, request, out);
-                turn.note(progress);
+                dispatch.note(progress);
             }
         }
-        turn.rest()
+        dispatch.rest()
     }
 }
 
@@ -63,8 +64,10 @@ fn check(requests: &[Vec<u8>], seed: u64) -> Result<(), TestCaseError> {
     let shard = in_memory(settings, seed);
     let (left, replies, random) = (VecDeque::new(), VecDeque::new(), Stream::new(seed, "others"));
     let mut taken = Taken { shard, left, replies, random };
-    let (mut clients, mut session) =
-        (Clients::new(0, 2, Division::WHOLE, settings), Session::with_cas(NOW, false, 0));
+    let (mut clients, mut session) = (
+        Clients::new(ThreadOf { number: 0, of: 2 }, Division::WHOLE, settings),
+        Session::with_cas(NOW, false, 0),
+    );
     clients.tick(NOW);
     taken.shard.tick(Time(1), NOW);
     let client = clients.open();

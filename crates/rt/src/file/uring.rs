@@ -98,9 +98,9 @@ impl Uring {
     fn push(&mut self, flight: FlightId) {
         let job = self.jobs[flight].as_mut().expect("it has just come");
         let entry = entry(job, self.has_buffers);
-        // SAFETY: the entry points to the buffer of its job: allocated, so aligned and as long as the entry
-        // says, and kept in `jobs`, where nothing else reads or writes it, until its completion has been
-        // seen. The file is open as long as the ring.
+        // SAFETY: the entry points to the buffer of its job, with its length. The buffer is allocated, so it
+        // is aligned, and kept in `jobs`, where nothing else accesses it, until its completion has been seen.
+        // The file is open as long as the ring.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         pushed.expect("there is an entry for each job");
     }

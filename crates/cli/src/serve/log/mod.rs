@@ -9,20 +9,18 @@
 //! - `frequent = true`: of several within a second only the first is logged, with a count of the others
 //!   later.
 //! - `one_of = "kind"`: each may matter, and there can be very many of a kind, as of damaged blocks: the
-//!   first few are logged, and from then on a count every ten seconds. The event stands for `times`, 1 if
+//!   first few are logged, and from then on a count every ten seconds. The event counts as `times`, 1 if
 //!   there is no such field.
 //! - `line` is the whole line as text, if that is not level and message.
 //! - A name that ends in `.json` has a value as JSON.
 //!
 //! All others are figures for programs. Spans are not recorded.
 
-mod entry;
 #[cfg(test)]
 mod tests;
 mod writer;
 
 use clap::{Args, ValueEnum};
-use entry::Entry;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,7 +29,7 @@ use std::time::{Duration, SystemTime};
 use tracing::level_filters::LevelFilter;
 use tracing::subscriber::SetGlobalDefaultError;
 use tracing::{Event, Level, Metadata, Subscriber, span};
-use writer::Writer;
+use writer::{Entry, Writer};
 
 /// What is logged, and how.
 #[derive(Clone, Copy, Debug, Args)]
@@ -102,7 +100,7 @@ impl Log {
     pub fn start(format: LogFormat, level: impl Into<Level>, out: impl Write + Send + 'static) -> Log {
         let (ways, messages) = sync_channel(MOST_KEPT);
         let lost = Arc::new(AtomicU64::new(0));
-        let writer = Writer { format, out, limited: Vec::new(), lost: Arc::clone(&lost) };
+        let writer = Writer::new(format, out, Arc::clone(&lost));
         std::thread::spawn(move || writer.run(&messages));
         Log { ways, level: level.into(), lost }
     }

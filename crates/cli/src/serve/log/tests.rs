@@ -1,12 +1,9 @@
 //! Tests of the log.
 
-use super::entry::{Entry, FEW, Limit, RARELY};
-use super::writer::{Writer, timestamp};
 use super::*;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::sync::Mutex;
-use std::time::{Duration, UNIX_EPOCH};
 
 #[derive(Clone, Default)]
 struct Paper(Arc<Mutex<Vec<u8>>>);
@@ -105,55 +102,4 @@ fn of_many_the_first_few_of_each_kind_are_logged_and_the_others_counted() {
     let first: Vec<String> = (0..5).map(|block| format!("warning: block {block}: a damaged copy")).collect();
     let last = ["warning: block 130: a damaged record", "warning: block 0: a damaged copy (250 more)"];
     assert_eq!(text.lines().collect::<Vec<_>>(), [first, last.map(String::from).into()].concat());
-}
-
-#[test]
-fn a_count_follows_in_time_and_after_a_quiet_time_the_first_few_again() {
-    let paper = Paper::default();
-    let (format, out, lost) = (LogFormat::Text, paper.clone(), Arc::default());
-    let mut writer = Writer { format, out, limited: Vec::new(), lost };
-    let written = || {
-        let bytes = std::mem::take(&mut *paper.0.lock().expect("a test"));
-        String::from_utf8(bytes).expect("it is text")
-    };
-    // Within `every`, or when it has passed.
-    let note = |writer: &mut Writer<Paper>, every: Duration| {
-        let mut entry = Entry::new(Level::WARN, "damage", "a block".into());
-        entry.limit = Some(Limit { key: "damage copy".into(), first: FEW, every, count: 1 });
-        writer.note(SystemTime::now(), entry);
-        written()
-    };
-    (0..FEW).for_each(|_| assert_eq!(note(&mut writer, RARELY), "warning: a block\n"));
-    (0..2).for_each(|_| assert_eq!(note(&mut writer, RARELY), ""));
-    writer.sum_up(false);
-    assert_eq!(written(), "", "it is not due");
-    let text = "warning: a block (2 more)\nwarning: a block\n";
-    assert_eq!(note(&mut writer, Duration::ZERO), text, "they go on");
-    assert_eq!(note(&mut writer, RARELY), "");
-    writer.limited[0].limit.every = Duration::ZERO;
-    writer.sum_up(false);
-    assert_eq!(written(), "warning: a block (1 more)\n");
-    writer.sum_up(false);
-    assert_eq!(written(), "");
-    assert_eq!(note(&mut writer, RARELY), "");
-    writer.sum_up(false);
-    assert_eq!(written(), "warning: a block (1 more)\n");
-    assert_eq!(note(&mut writer, Duration::ZERO), "warning: a block\n", "after a quiet time");
-    (1..FEW).for_each(|_| assert_eq!(note(&mut writer, RARELY), "warning: a block\n"));
-    assert_eq!(note(&mut writer, RARELY), "");
-}
-
-#[test]
-fn a_moment_is_written_as_everybody_reads_it() {
-    // From date(1): date -u -d @N +%FT%TZ.
-    for (seconds, text) in [
-        (0, "1970-01-01T00:00:00.000Z"),
-        (951_782_399, "2000-02-28T23:59:59.000Z"),
-        (951_868_799, "2000-02-29T23:59:59.000Z"),
-        (1_704_067_200, "2024-01-01T00:00:00.000Z"),
-        (4_107_542_400, "2100-03-01T00:00:00.000Z"),
-    ] {
-        assert_eq!(timestamp(UNIX_EPOCH + Duration::from_secs(seconds)), text);
-    }
-    assert!(timestamp(UNIX_EPOCH + Duration::from_millis(1)).ends_with(".001Z"));
 }

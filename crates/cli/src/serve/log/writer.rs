@@ -1,26 +1,151 @@
-//! The thread that writes the log.
+//! The thread that writes the log: entries, and counts of similar ones.
 
-use super::entry::{Entry, Limit, OFTEN};
 use super::{LogFormat, Message};
 use serde_json::{Map, Value, json};
+use std::fmt;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
-use tracing::Level;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level};
 
-/// Writes entries, and the counts of those that are suppressed.
+/// An event as it waits to be written.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Entry {
+    level: Level,
+    /// Its name for programs.
+    event: String,
+    /// A sentence.
+    text: String,
+    /// The line as text, if it is not level and sentence.
+    line: Option<String>,
+    /// Figures for programs.
+    fields: Map<String, Value>,
+    /// It can happen often.
+    limit: Option<Limit>,
+}
+
+/// How many of similar entries are logged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Limit {
+    /// Entries with the same key are similar.
+    key: String,
+    /// Number of entries logged within `every`; the others are counted.
+    first: u32,
+    every: Duration,
+    /// By how much the entry raises the count.
+    count: u64,
+}
+
+impl Entry {
+    fn new(level: Level, event: &str, text: String) -> Entry {
+        Entry { level, event: event.into(), text, line: None, fields: Map::new(), limit: None }
+    }
+
+    pub(super) fn of(event: &Event<'_>) -> Entry {
+        let metadata = event.metadata();
+        let mut reader = FieldReader {
+            entry: Entry::new(*metadata.level(), metadata.target(), String::new()),
+            is_frequent: false,
+            one_of: None,
+            times: 1,
+        };
+        event.record(&mut reader);
+        let FieldReader { mut entry, is_frequent, one_of, times } = reader;
+        entry.limit = match one_of {
+            Some(kind) => {
+                let key = format!("{} {kind}", entry.event);
+                Some(Limit { key, first: FEW, every: RARELY, count: times })
+            }
+            None => is_frequent.then(|| Limit { key: entry.event.clone(), first: 1, every: OFTEN, count: 1 }),
+        };
+        entry
+    }
+}
+
+/// Reads the fields of an event into an entry.
+struct FieldReader {
+    entry: Entry,
+    is_frequent: bool,
+    one_of: Option<String>,
+    times: u64,
+}
+
+impl FieldReader {
+    fn text(&mut self, field: &Field, text: String) {
+        match field.name() {
+            "message" => self.entry.text = text,
+            "event" => self.entry.event = text,
+            "line" => self.entry.line = Some(text),
+            "one_of" => self.one_of = Some(text),
+            name => {
+                let (name, value) = match name.strip_suffix(".json") {
+                    Some(name) => (name, serde_json::from_str(&text).unwrap_or(Value::String(text))),
+                    None => (name, Value::String(text)),
+                };
+                self.entry.fields.insert(name.into(), value);
+            }
+        }
+    }
+
+    fn figure(&mut self, field: &Field, value: impl Into<Value>) {
+        self.entry.fields.insert(field.name().into(), value.into());
+    }
+}
+
+impl Visit for FieldReader {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.text(field, format!("{value:?}"));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.text(field, value.into());
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.figure(field, value);
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        match u64::try_from(value) {
+            Ok(value) => self.record_u64(field, value),
+            Err(_) => self.figure(field, value),
+        }
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        match field.name() {
+            "times" => self.times = value,
+            _ => self.figure(field, value),
+        }
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        match field.name() {
+            "frequent" => self.is_frequent = value,
+            _ => self.figure(field, value),
+        }
+    }
+}
+
+/// Writes entries, and counts what it suppresses.
 pub(super) struct Writer<W> {
-    pub(super) format: LogFormat,
-    pub(super) out: W,
+    format: LogFormat,
+    out: W,
     /// Entries with a limit.
-    pub(super) limited: Vec<Counted>,
+    limited: Vec<Counted>,
     /// The number of lines that did not fit into the queue.
-    pub(super) lost: Arc<AtomicU64>,
+    lost: Arc<AtomicU64>,
 }
 
 impl<W: Write> Writer<W> {
+    /// Writes to `out`; `lost` counts the lines that did not fit into the queue.
+    pub(super) fn new(format: LogFormat, out: W, lost: Arc<AtomicU64>) -> Writer<W> {
+        Writer { format, out, limited: Vec::new(), lost }
+    }
+
     pub(super) fn run(mut self, messages: &Receiver<Message>) {
         loop {
             match messages.recv_timeout(OFTEN) {
@@ -36,7 +161,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    pub(super) fn note(&mut self, at: SystemTime, entry: Entry) {
+    fn note(&mut self, at: SystemTime, entry: Entry) {
         let Some(limit) = entry.limit.clone() else { return self.write(at, &entry) };
         let found = self.limited.iter_mut().position(|counted| counted.limit.key == limit.key);
         let Some(found) = found else {
@@ -62,7 +187,7 @@ impl<W: Write> Writer<W> {
 
     /// Logs the counts of suppressed entries that are due, or all of them at the `end`, and the number of
     /// lost lines.
-    pub(super) fn sum_up(&mut self, is_end: bool) {
+    fn sum_up(&mut self, is_end: bool) {
         let due = |counted: &&mut Counted| {
             counted.more > 0 && (is_end || counted.told.elapsed() >= counted.limit.every)
         };
@@ -89,10 +214,10 @@ impl<W: Write> Writer<W> {
 }
 
 /// Similar entries.
-pub(super) struct Counted {
+struct Counted {
     /// The first of them.
     entry: Entry,
-    pub(super) limit: Limit,
+    limit: Limit,
     /// When the first of the latest, or their count, was logged.
     told: Instant,
     /// How many have been logged since.
@@ -136,7 +261,7 @@ fn name(level: Level) -> &'static str {
 }
 
 /// Coordinated universal time as in RFC 3339, to the millisecond. Moments before 1970 are 1970.
-pub(super) fn timestamp(at: SystemTime) -> String {
+fn timestamp(at: SystemTime) -> String {
     let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (seconds, millis) = (since.as_secs(), since.subsec_millis());
     let (mut days, second) = (seconds / 86_400, seconds % 86_400);
@@ -168,5 +293,82 @@ fn days_of_month(year: u64, month: u64) -> u64 {
         2 => 28,
         4 | 6 | 9 | 11 => 30,
         _ => 31,
+    }
+}
+
+/// What happens again within this time is counted.
+const OFTEN: Duration = Duration::from_secs(1);
+/// As [`OFTEN`], for entries each of which may matter.
+const RARELY: Duration = Duration::from_secs(10);
+/// Number of these logged within that time.
+const FEW: u32 = 5;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    #[derive(Clone, Default)]
+    struct Paper(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Paper {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().expect("a test").write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_count_follows_in_time_and_after_a_quiet_time_the_first_few_again() {
+        let paper = Paper::default();
+        let (format, out, lost) = (LogFormat::Text, paper.clone(), Arc::default());
+        let mut writer = Writer::new(format, out, lost);
+        let written = || {
+            let bytes = std::mem::take(&mut *paper.0.lock().expect("a test"));
+            String::from_utf8(bytes).expect("it is text")
+        };
+        // Within `every`, or when it has passed.
+        let note = |writer: &mut Writer<Paper>, every: Duration| {
+            let mut entry = Entry::new(Level::WARN, "damage", "a block".into());
+            entry.limit = Some(Limit { key: "damage copy".into(), first: FEW, every, count: 1 });
+            writer.note(SystemTime::now(), entry);
+            written()
+        };
+        (0..FEW).for_each(|_| assert_eq!(note(&mut writer, RARELY), "warning: a block\n"));
+        (0..2).for_each(|_| assert_eq!(note(&mut writer, RARELY), ""));
+        writer.sum_up(false);
+        assert_eq!(written(), "", "it is not due");
+        let text = "warning: a block (2 more)\nwarning: a block\n";
+        assert_eq!(note(&mut writer, Duration::ZERO), text, "they go on");
+        assert_eq!(note(&mut writer, RARELY), "");
+        writer.limited[0].limit.every = Duration::ZERO;
+        writer.sum_up(false);
+        assert_eq!(written(), "warning: a block (1 more)\n");
+        writer.sum_up(false);
+        assert_eq!(written(), "");
+        assert_eq!(note(&mut writer, RARELY), "");
+        writer.sum_up(false);
+        assert_eq!(written(), "warning: a block (1 more)\n");
+        assert_eq!(note(&mut writer, Duration::ZERO), "warning: a block\n", "after a quiet time");
+        (1..FEW).for_each(|_| assert_eq!(note(&mut writer, RARELY), "warning: a block\n"));
+        assert_eq!(note(&mut writer, RARELY), "");
+    }
+
+    #[test]
+    fn a_moment_is_written_as_everybody_reads_it() {
+        // From date(1): date -u -d @N +%FT%TZ.
+        for (seconds, text) in [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_399, "2000-02-28T23:59:59.000Z"),
+            (951_868_799, "2000-02-29T23:59:59.000Z"),
+            (1_704_067_200, "2024-01-01T00:00:00.000Z"),
+            (4_107_542_400, "2100-03-01T00:00:00.000Z"),
+        ] {
+            assert_eq!(timestamp(UNIX_EPOCH + Duration::from_secs(seconds)), text);
+        }
+        assert!(timestamp(UNIX_EPOCH + Duration::from_millis(1)).ends_with(".001Z"));
     }
 }

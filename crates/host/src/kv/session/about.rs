@@ -2,9 +2,9 @@
 
 use super::Group;
 use super::clients::Tally;
+use super::dispatch::ServerNews;
 use super::shard::{Permissions, ServiceSettings};
 use super::statistics::Sums;
-use super::turn::ServerNews;
 use crate::kv::FlashUse;
 use crate::wire::memcached::{Stats, reply};
 use tailcut_base::cast::to_u32;

@@ -1,11 +1,12 @@
 //! The clients of one thread.
 
+use super::dispatch::Dispatch;
+use super::hand_over::ThreadOf;
 use super::latency::{Latencies, Stopwatch};
 use super::pool::{Holding, Pool};
 use super::send_queue::{SendQueue, Texts};
 use super::shard::{Permissions, ServiceSettings};
 use super::shard_request::{Division, Reply};
-use super::turn::Turn;
 use super::{Group, Session};
 use crate::wire::memcached::{Reason, Receiver};
 use tailcut_base::Time;
@@ -109,18 +110,18 @@ impl Group {
 }
 
 impl Clients {
-    /// No clients yet, in thread `group` of `threads` that share the shards of this division.
-    pub fn new(group: u32, threads: u32, division: Division, settings: ServiceSettings) -> Clients {
-        let tally = Tally { threads: u64::from(threads), ..Tally::default() };
+    /// No clients yet, in a thread that shares the shards of this division.
+    pub fn new(thread: ThreadOf, division: Division, settings: ServiceSettings) -> Clients {
+        let tally = Tally { threads: u64::from(thread.of), ..Tally::default() };
         let group = Group {
-            number: group,
+            number: thread.number,
             settings,
             permissions: Permissions::default(),
             division,
             vacant: Vec::new(),
             numbers: Vec::new(),
             texts: Texts::default(),
-            pool: Pool::new(&settings, threads),
+            pool: Pool::new(&settings, thread.of),
             ration: usize::MAX,
             unix: 0,
             tally,
@@ -273,24 +274,24 @@ impl Clients {
         self.group.watch.take()
     }
 
-    /// A client's turn with this input.
+    /// Dispatches a client's commands in this input.
     #[inline]
-    pub fn receive<'i>(&mut self, client: u32, input: &'i [u8]) -> Turn<'_, 'i> {
+    pub fn receive<'i>(&mut self, client: u32, input: &'i [u8]) -> Dispatch<'_, 'i> {
         let session = &mut self.sessions[client as usize];
         session.as_mut().expect("a client keeps its place until it is answered").has_yielded = false;
-        Turn::new(session, &mut self.receivers[client as usize], (&mut self.group, client), input)
+        Dispatch::new(session, &mut self.receivers[client as usize], (&mut self.group, client), input)
     }
 
-    /// The turn of a client for which a shard has replied. Afterwards it may have more to send or accept more
+    /// Dispatches further commands of a client for which a shard has replied. Afterwards it may have more to send or accept more
     /// input, if it [is connected](Clients::is_connected).
-    pub fn take(&mut self, reply: Reply) -> Turn<'_, 'static> {
+    pub fn take(&mut self, reply: Reply) -> Dispatch<'_, 'static> {
         let Reply { requester, content } = reply;
         debug_assert_eq!(requester.group, self.group.number);
         let client = requester.client as usize;
         // The client may have been discarded.
         let (session, receiver) = (&mut self.sessions[client], &mut self.receivers[client]);
-        let turn = Turn::new(session, receiver, (&mut self.group, requester.client), &[]);
-        turn.after(|session, ways| session.note_reply(requester.number, content, ways))
+        let dispatch = Dispatch::new(session, receiver, (&mut self.group, requester.client), &[]);
+        dispatch.after(|session, ways| session.note_reply(requester.number, content, ways))
     }
 
     /// True until a client disconnects.

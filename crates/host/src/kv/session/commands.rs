@@ -1,9 +1,9 @@
 //! Commands: what each one asks of which shards.
 
 use super::carry_out::counted_bytes;
+use super::dispatch::KeyAt;
 use super::operation::{Answer, Operation, Store};
 use super::shard_request::ShardRequest;
-use super::turn::KeyAt;
 use super::{GatheredReply, ReplyState, Session, VERSION, Ways};
 use crate::wire::memcached::{Command, Expiry, Reason, Receiver, Refusal, Stats, StoreMode, meta, reply};
 

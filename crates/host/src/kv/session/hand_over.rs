@@ -15,6 +15,20 @@ use crate::disk::{Request, Response};
 use crate::mutation::{Invariant, holds};
 use std::collections::VecDeque;
 
+/// One of the threads that share shards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadOf {
+    /// Its number, from 0.
+    pub number: u32,
+    /// Number of threads.
+    pub of: u32,
+}
+
+impl ThreadOf {
+    /// The only thread.
+    pub const ONLY: ThreadOf = ThreadOf { number: 0, of: 1 };
+}
+
 /// An operation deferred to a shard by a thread that found it taken.
 #[derive(Debug)]
 pub enum Deferred {
@@ -88,11 +102,11 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Of thread `thread` among `threads`.
-    pub fn new(thread: u32, threads: u32) -> Outputs {
-        let outgoing = (0..threads).map(|_| Vec::new()).collect();
+    /// Nothing yet, in a thread.
+    pub fn new(thread: ThreadOf) -> Outputs {
+        let outgoing = (0..thread.of).map(|_| Vec::new()).collect();
         let (replies, requests, touched) = (VecDeque::new(), Vec::new(), Vec::new());
-        Outputs { thread, replies, outgoing, requests, touched }
+        Outputs { thread: thread.number, replies, outgoing, requests, touched }
     }
 
     /// Number of the thread.

@@ -5,15 +5,15 @@
 //! that item, and later commands wait for it; so the commands of a client take effect in order.
 //!
 //! ```text
-//! bytes ──► clients ── commands ──► turn ── effects ──► owner ── requests ──► shard ── finds, changes ──► engine
-//! bytes ◄── clients ◄── replies, in order ── turn ◄── progress ── owner ◄── at once, or later ── shard ◄── items ─┘
+//! bytes ──► clients ── commands ──► dispatch ── effects ──► owner ── requests ──► shard ── finds, changes ──► engine
+//! bytes ◄── clients ◄── replies, in order ── dispatch ◄── progress ── owner ◄── at once, or later ── shard ◄── items ─┘
 //! ```
 //!
-//! A session calls nobody: in its turn it returns what shards are to do ([`turn::Effect`]), and its owner has
+//! A session calls nobody: a dispatch returns what shards are to do ([`dispatch::Effect`]), and its owner has
 //! that done, at once or later, and reports the progress.
 //!
 //! - [`clients`]: the clients of one thread;
-//! - [`turn`]: one client's commands, and their effects;
+//! - [`dispatch`]: one client's commands, and their effects;
 //! - [`shard`]: one engine with its pending requests. Items are divided among the shards;
 //! - [`hand_over`]: operations and replies between threads that share shards;
 //! - [`latency`]: latency of commands;
@@ -25,6 +25,7 @@ mod about;
 mod carry_out;
 pub mod clients;
 mod commands;
+pub mod dispatch;
 pub mod hand_over;
 pub mod latency;
 mod operation;
@@ -38,17 +39,17 @@ pub mod service;
 pub mod shard;
 pub mod shard_request;
 mod statistics;
-pub mod turn;
 
 pub use clients::Clients;
+pub use dispatch::{Dispatch, Effect};
 pub use pool::Holding;
 pub use service::Service;
 pub use shard::{Permissions, ServiceSettings, Shard};
 pub use statistics::{Statistics, Sums};
-pub use turn::{Effect, Turn};
 
 use crate::wire::memcached::{FlushAll, Reason, Stats};
 use clients::Tally;
+use dispatch::ServerNews;
 use latency::{Kind, Stopwatch};
 use operation::{KeptKey, Operation, Store};
 use pool::{Pool, Room, SMALL_VALUE};
@@ -57,7 +58,6 @@ use send_queue::{MOST_PART, SendQueue, Texts};
 use shard_request::{Division, ShardRequest};
 use std::collections::VecDeque;
 use tailcut_base::Time;
-use turn::ServerNews;
 
 /// A client's session.
 #[derive(Debug, Default)]
@@ -157,7 +157,7 @@ struct Group {
     watch: Stopwatch,
 }
 
-/// The environment of a session in its turn.
+/// The environment of a session during a dispatch.
 #[derive(Debug)]
 struct Ways<'c> {
     group: &'c mut Group,

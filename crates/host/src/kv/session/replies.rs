@@ -1,10 +1,10 @@
 //! Replies of shards: gathered, and sent in the order of the commands.
 
 use super::about::ServerProperties;
+use super::dispatch::ServerNews;
 use super::send_queue::Texts;
 use super::shard_request::{Content, ShardRequest};
 use super::statistics::Sums;
-use super::turn::ServerNews;
 use super::{AROUND_OPERATION, ForAll, GatheredReply, ReplyState, Session, Waiting, Ways, carry_out};
 use crate::wire::memcached::refusal::SHARD_FAILED;
 use crate::wire::memcached::{Reason, flush_moment, reply};

@@ -7,6 +7,7 @@
 //! content of [`Service::send_queue`].
 
 use super::clients::Clients;
+use super::hand_over::ThreadOf;
 use super::latency::Latencies;
 use super::send_queue::SendQueue;
 use super::shard::{ServiceSettings, Shard};
@@ -30,7 +31,7 @@ impl Service {
     /// A service for an engine.
     pub fn new(engine: Engine, settings: ServiceSettings) -> Service {
         Service {
-            clients: Clients::new(0, 1, Division::WHOLE, settings),
+            clients: Clients::new(ThreadOf::ONLY, Division::WHOLE, settings),
             shard: Shard::new(engine, settings),
             now: Time::ZERO,
         }

@@ -1,13 +1,13 @@
 //! An engine with its requests: executed at once, or pending on the disk.
 
 use super::carry_out::{AROUND_VALUE, Attempt, Outcome, Work, why_not_written};
+use super::dispatch::{Dispatch, Effect};
 use super::latency::Source;
 use super::operation::Operation;
 use super::pool::{LEAST_COMMANDS, SMALL_RESERVE, SMALL_VALUE};
 use super::prefixes::PrefixCounters;
 use super::shard_request::{Content, OwnedRequest, Progress, Reply, Requester, ShardRequest};
 use super::statistics::{Statistics, Sums};
-use super::turn::{Effect, Turn};
 use crate::block::Bytes;
 use crate::disk::{Request, Response};
 use crate::kv::{Engine, Fetched, Keep, Refused, WriteNumber};
@@ -251,19 +251,19 @@ impl Shard {
         &mut self.engine
     }
 
-    /// Carries out the effects of a turn where this is the only shard. Returns the rest of the input.
-    pub fn serve<'i>(&mut self, mut turn: Turn<'_, 'i>) -> &'i [u8] {
-        while let Some(effect) = turn.next() {
+    /// Carries out the effects of a dispatch where this is the only shard. Returns the rest of the input.
+    pub fn serve<'i>(&mut self, mut dispatch: Dispatch<'_, 'i>) -> &'i [u8] {
+        while let Some(effect) = dispatch.next() {
             match effect {
                 Effect::Request { requester, request, out, .. } => {
                     let progress = self.receive(requester, request, out);
-                    turn.note(progress);
+                    dispatch.note(progress);
                 }
                 Effect::Prefetch(keys) => self.engine.prefetch(keys.iter().copied()),
                 Effect::Tell(_) => {}
             }
         }
-        turn.rest()
+        dispatch.rest()
     }
 
     /// Executes a request. The reply is appended to `out`, or follows later.

@@ -5,10 +5,10 @@ use super::{Common, fault_injection};
 use crate::system::user_and_system_time;
 use tailcut_base::Time;
 use tailcut_host::kv::PREFETCH_MAX;
+use tailcut_host::kv::session::dispatch::ServerNews;
 use tailcut_host::kv::session::hand_over::{Deferred, Outputs};
 use tailcut_host::kv::session::shard_request::{Progress, Requester, ShardRequest};
-use tailcut_host::kv::session::turn::ServerNews;
-use tailcut_host::kv::session::{Effect, Shard, Turn};
+use tailcut_host::kv::session::{Dispatch, Effect, Shard};
 use tailcut_host::wire::memcached::reply;
 
 /// A thread's access to the shards while it executes the requests received from one client.
@@ -133,20 +133,20 @@ impl Drop for ShardGuard<'_> {
 }
 
 impl ShardGuard<'_> {
-    /// Carries out the effects of a client's turn. Returns the rest of its input.
+    /// Carries out the effects of a client's commands. Returns the rest of its input.
     #[inline]
-    pub(super) fn serve<'i>(&mut self, mut turn: Turn<'_, 'i>) -> &'i [u8] {
-        while let Some(effect) = turn.next() {
+    pub(super) fn serve<'i>(&mut self, mut dispatch: Dispatch<'_, 'i>) -> &'i [u8] {
+        while let Some(effect) = dispatch.next() {
             match effect {
                 Effect::Request { shard, requester, request, out } => {
                     let progress = self.carry_out(shard, requester, request, out);
-                    turn.note(progress);
+                    dispatch.note(progress);
                 }
                 Effect::Prefetch(keys) => self.prefetch(keys),
-                Effect::Tell(news) => self.tell(news),
+                Effect::Tell(news) => self.add_server_news(news),
             }
         }
-        turn.rest()
+        dispatch.rest()
     }
 
     /// Executes a request on its shard, or defers it to the holder of the shard.
@@ -189,7 +189,7 @@ impl ShardGuard<'_> {
     }
 
     /// Adds to `stats` the clients of other threads, the drive, and the process.
-    fn tell(&self, news: &mut ServerNews) {
+    fn add_server_news(&self, news: &mut ServerNews) {
         news.add_clients(&self.common.tallied_but_of(self.outputs.thread()));
         let out = news.lines();
         reply::stat_number(out, "panics", self.common.panics());

@@ -6,9 +6,9 @@ use super::{Common, Message};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tailcut_base::Time;
-use tailcut_host::kv::session::hand_over::{Deferred, Outputs};
+use tailcut_host::kv::session::hand_over::{Deferred, Outputs, ThreadOf};
 use tailcut_host::kv::session::shard_request::Reply;
-use tailcut_host::kv::session::{Shard, Turn};
+use tailcut_host::kv::session::{Dispatch, Shard};
 use tailcut_host::{Bytes, Request, Response};
 
 /// A thread's handle to the shards.
@@ -25,7 +25,7 @@ pub struct ShardHandle {
 impl ShardHandle {
     /// A handle for the thread with this number.
     pub fn new(common: Arc<Common>, thread: u32) -> ShardHandle {
-        let outputs = Outputs::new(thread, common.threads());
+        let outputs = Outputs::new(ThreadOf { number: thread, of: common.threads() });
         ShardHandle { common, now: Time::ZERO, unix: 0, outputs, has_appointment: false }
     }
 
@@ -129,10 +129,10 @@ impl ShardHandle {
         }
     }
 
-    /// Carries out the effects of a client's turn. Returns the rest of its input.
+    /// Carries out the effects of a client's commands. Returns the rest of its input.
     #[inline]
-    pub fn serve<'i>(&mut self, turn: Turn<'_, 'i>) -> &'i [u8] {
-        self.visit().serve(turn)
+    pub fn serve<'i>(&mut self, dispatch: Dispatch<'_, 'i>) -> &'i [u8] {
+        self.visit().serve(dispatch)
     }
 
     /// A guard for a series of operations on shards.

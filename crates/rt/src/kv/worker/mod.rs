@@ -41,6 +41,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tailcut_base::{Nanos, Time};
 use tailcut_host::kv::session::clients::SocketCounters;
+use tailcut_host::kv::session::hand_over::ThreadOf;
 use tailcut_host::kv::session::latency::Latencies;
 use tailcut_host::kv::session::{Clients, ServiceSettings};
 use tailcut_host::wire::memcached::Users;
@@ -160,8 +161,12 @@ impl<D: Steered> Worker<D> {
         datagram_sockets.watch(&reactor)?;
         Ok(Worker {
             thread,
-            clients: Clients::new(thread, common.threads(), common.division(), settings)
-                .with_permissions(limits.permissions),
+            clients: Clients::new(
+                ThreadOf { number: thread, of: common.threads() },
+                common.division(),
+                settings,
+            )
+            .with_permissions(limits.permissions),
             shards: ShardHandle::new(common, thread),
             parts,
             drive,

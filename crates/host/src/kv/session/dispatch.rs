@@ -1,16 +1,16 @@
-//! A client's turn: its commands in, effects out.
+//! Dispatch of a client's commands: bytes in, effects out.
 //!
 //! The session decides, its owner carries out:
 //!
 //! ```text
-//! while let Some(effect) = turn.next() {
+//! while let Some(effect) = dispatch.next() {
 //!     match effect {
-//!         Effect::Request { shard, request, .. } => { /* on that shard, or kept for it */ turn.note(progress) }
+//!         Effect::Request { shard, request, .. } => { /* on that shard, or kept for it */ dispatch.note(progress) }
 //!         Effect::Prefetch(keys) => { /* fetch them into the processor's cache */ }
 //!         Effect::Tell(told) => { /* add what only the server knows */ }
 //!     }
 //! }
-//! let input = turn.rest();
+//! let input = dispatch.rest();
 //! ```
 
 use super::clients::Tally;
@@ -26,7 +26,7 @@ use crate::wire::memcached::{Key, Receiver, Refusal};
 /// What a session asks of its owner.
 #[derive(Debug)]
 pub enum Effect<'a> {
-    /// Execute a request on its shard, and report to [`Turn::note`] how far it has come. Requests of one
+    /// Execute a request on its shard, and report to [`Dispatch::note`] how far it has come. Requests of one
     /// requester for one item are to be executed in order, unless [`Progress::Later`] has `is_open` set.
     Request {
         /// The shard.
@@ -68,11 +68,11 @@ impl ServerNews {
     }
 }
 
-/// A client's turn: takes its commands from the input, until that is used up or something must come first.
+/// Dispatches a client's commands from its input, until that is used up or something must come first.
 ///
-/// Its owner calls [`Turn::next`] until there is no effect left; a turn that is dropped before is not complete.
+/// Its owner calls [`Dispatch::next`] until there is no effect left; a dispatch that is dropped before is not complete.
 #[derive(Debug)]
-pub struct Turn<'c, 'i> {
+pub struct Dispatch<'c, 'i> {
     session: &'c mut Option<Session>,
     receiver: &'c mut Receiver,
     ways: Ways<'c>,
@@ -95,8 +95,8 @@ pub struct Turn<'c, 'i> {
     is_over: bool,
 }
 
-/// What comes next in a turn.
-enum Found<'i> {
+/// What comes next.
+enum NextStep<'i> {
     /// A request for the item with this key.
     Item(KeyAt<'i>),
     /// A request for a shard, one of all.
@@ -135,21 +135,21 @@ impl<'i> KeyAt<'i> {
     }
 }
 
-impl<'c, 'i> Turn<'c, 'i> {
-    /// A turn of a client with this input.
+impl<'c, 'i> Dispatch<'c, 'i> {
+    /// Dispatches the commands of this input.
     #[inline]
     pub(super) fn new(
         session: &'c mut Option<Session>,
         receiver: &'c mut Receiver,
         (group, client): (&'c mut Group, u32),
         input: &'i [u8],
-    ) -> Turn<'c, 'i> {
+    ) -> Dispatch<'c, 'i> {
         let (mut charged, mut replies_before) = (0, 0);
         if let Some(session) = session {
             (charged, replies_before) = (session.charged, session.reply_memory());
         }
         let (room, is_rationed) = (group.pool.room_beside(charged), group.ration == 0);
-        Turn {
+        Dispatch {
             session,
             receiver,
             ways: Ways { group, client, room, is_rationed, is_short: false, all: None, operation: None },
@@ -167,8 +167,8 @@ impl<'c, 'i> Turn<'c, 'i> {
         }
     }
 
-    /// A turn that takes nothing from the input: `work` has given the session something to go on with.
-    pub(super) fn after(mut self, work: impl FnOnce(&mut Session, &mut Ways<'c>)) -> Turn<'c, 'i> {
+    /// Takes nothing from the input: `work` has given the session something to go on with.
+    pub(super) fn after(mut self, work: impl FnOnce(&mut Session, &mut Ways<'c>)) -> Dispatch<'c, 'i> {
         self.is_over = true;
         if let Some(session) = self.session {
             work(session, &mut self.ways);
@@ -181,14 +181,14 @@ impl<'c, 'i> Turn<'c, 'i> {
         self.input
     }
 
-    /// The next effect; None at the end of the turn.
+    /// The next effect; None at the end.
     pub fn next(&mut self) -> Option<Effect<'_>> {
         let found = self.find();
-        let Turn { session, receiver, ways, .. } = self;
+        let Dispatch { session, receiver, ways, .. } = self;
         let session = session.as_mut()?;
         let (group, client) = (ways.group.number, ways.client);
         match found {
-            Found::Item(at) => {
+            NextStep::Item(at) => {
                 let operation = ways.operation.as_ref().expect("an operation was found");
                 let key = at.sent(receiver).unwrap_or_else(|| session.key.key());
                 let mut data: &[u8] = &[];
@@ -213,32 +213,32 @@ impl<'c, 'i> Turn<'c, 'i> {
                 };
                 Some(Effect::Request { shard: self.shard, requester, request, out })
             }
-            Found::Shard(request, number) => {
+            NextStep::Shard(request, number) => {
                 self.kind = None;
                 let requester = Requester { group, client, number };
                 Some(Effect::Request { shard: self.shard, requester, request, out: session.tail() })
             }
-            Found::Prefetch => Some(Effect::Prefetch(self.prefetch.keys())),
-            Found::Server => Some(Effect::Tell(session.news())),
-            Found::End => None,
+            NextStep::Prefetch => Some(Effect::Prefetch(self.prefetch.keys())),
+            NextStep::Server => Some(Effect::Tell(session.news())),
+            NextStep::End => None,
         }
     }
 
     /// Goes on until there is an effect.
-    fn find(&mut self) -> Found<'i> {
-        let Turn { session: place, receiver, ways, .. } = self;
-        let Some(session) = place else { return Found::End };
+    fn find(&mut self) -> NextStep<'i> {
+        let Dispatch { session: place, receiver, ways, .. } = self;
+        let Some(session) = place else { return NextStep::End };
         loop {
             match &mut ways.all {
                 None => {}
                 Some(ForAll::Shards { request, number, next }) if *next < ways.group.division.shards() => {
                     self.shard = *next;
                     *next += 1;
-                    return Found::Shard(*request, *number);
+                    return NextStep::Shard(*request, *number);
                 }
                 Some(ForAll::Server) => {
                     ways.all = Some(ForAll::Asked);
-                    return Found::Server;
+                    return NextStep::Server;
                 }
                 Some(ForAll::Shards { .. } | ForAll::Asked) => {
                     ways.all = None;
@@ -255,7 +255,7 @@ impl<'c, 'i> Turn<'c, 'i> {
                 break;
             }
             if self.prefetch.scan(self.input, receiver) {
-                return Found::Prefetch;
+                return NextStep::Prefetch;
             }
             if ways.is_short || ways.is_rationed {
                 self.unread = Some(receiver.clone());
@@ -268,7 +268,7 @@ impl<'c, 'i> Turn<'c, 'i> {
                     Next::Any => session.needs_memory = false,
                     Next::Item(key) => {
                         session.needs_memory = false;
-                        return Found::Item(key);
+                        return NextStep::Item(key);
                     }
                     Next::Unread => {
                         self.put_back(false);
@@ -289,7 +289,7 @@ impl<'c, 'i> Turn<'c, 'i> {
                         true => Operation::Store(store),
                         false => Operation::Unsound(store.answer),
                     });
-                    return Found::Item(KeyAt::Kept);
+                    return NextStep::Item(KeyAt::Kept);
                 }
                 Step::Refused(refusal) => session.tail().extend_from_slice(refusal.line()),
                 Step::Close(reason) => {
@@ -299,7 +299,7 @@ impl<'c, 'i> Turn<'c, 'i> {
             }
         }
         self.end();
-        Found::End
+        NextStep::End
     }
 
     /// Goes on after a request.
