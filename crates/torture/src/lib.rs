@@ -15,6 +15,7 @@
 //! | --- | --- | --- |
 //! | `arrays`, or a layout | [`arrays`] | drives |
 //! | `kv` | [`keys`]: the key-value engine, as a store, a cache, and a cache that writes at once | an array, or a drive without protection information |
+//! | | [`served`]: its server, with clients of several simulated threads that share shards | the same |
 //! | `block` | [`block`]: connections, the codec of NBD, and the machine for bytes on blocks | an array, or a drive |
 //! | `ssd` | [`drive::flash`]: a simulated SSD with its content, with a capacitor, without, and without a write buffer | |
 //!
@@ -91,6 +92,7 @@ pub mod mutated;
 pub mod plan;
 pub mod run;
 pub mod seeds;
+pub mod served;
 pub mod shrink;
 pub mod stamp;
 pub mod subject;

@@ -9,6 +9,7 @@ use super::harness::{End, Fuse, Harness, Watch};
 use super::keys::Keys;
 use super::mutant::Mutant;
 use super::plan::{Plan, Step, SubjectKind};
+use super::served::Served;
 use super::subject::{Subject, SubjectHealth};
 use super::tally::{Reached, Tally};
 use super::wrong::{Violation, ViolationKind};
@@ -30,6 +31,7 @@ pub struct Outcome {
 pub fn run<'r>(plan: &'r Plan, mutant: Option<Mutant>, watch: Option<Watch<'r>>) -> Outcome {
     match plan.subject {
         SubjectKind::Arrays => run_subject::<Arrays>(plan, mutant, watch),
+        SubjectKind::Kv if plan.threads > 0 => run_subject::<Served>(plan, mutant, watch),
         SubjectKind::Kv => run_subject::<Keys>(plan, mutant, watch),
         SubjectKind::Block => run_subject::<BlockServer>(plan, mutant, watch),
         SubjectKind::Ssd => run_subject::<Below>(plan, mutant, watch),

@@ -67,7 +67,7 @@ pub struct Harness<'r, S> {
     mutant: Option<Mutant>,
     config: ArrayConfig,
     model: Model,
-    pub(super) now: Time,
+    now: Time,
     pub(super) drives: Vec<Drive>,
     /// Made so far; names the random stream of the next one.
     made: u64,
@@ -121,7 +121,7 @@ pub struct Harness<'r, S> {
     damaged_segments: Vec<(u64, u64)>,
     /// One of the two superblocks of a store was damaged.
     has_superblock_damage: bool,
-    pub(super) is_lost: bool,
+    is_lost: bool,
     pub(super) tally: Tally,
     digest: Digest,
     watch: Option<Watch<'r>>,

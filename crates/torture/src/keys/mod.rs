@@ -14,7 +14,7 @@
 //! was durable. Where the drive has no protection information and no second copy, a flipped bit may cost a
 //! store the items that it strikes, reported as an error or missed, and nothing else.
 
-mod task;
+pub(crate) mod task;
 
 use super::below::Below;
 use super::plan::{KvKeep, Plan};
@@ -91,20 +91,9 @@ impl Phase {
 
 impl Keys {
     fn new(plan: &Plan, below: Below, making: OpenMode) -> Keys {
-        let keep = if plan.keep == KvKeep::Store { Keep::Everything } else { Keep::WhatIsUsed };
-        let append = if plan.keep == KvKeep::CacheAtOnce { Append::AtOnce } else { Append::OnLeaving };
-        let settings = Settings {
-            memory: u64::from(plan.item) * 16,
-            most_item: u64::from(plan.item),
-            keep,
-            may_evict_store: false,
-            append,
-            segment_blocks: plan.kv_segment,
-            patience: if plan.seed.is_multiple_of(2) { PATIENCE } else { LONG_PATIENCE },
-        };
         Keys {
             below,
-            settings,
+            settings: settings(plan),
             making,
             most_keys: plan.keys,
             phase: Phase::Waiting,
@@ -121,10 +110,7 @@ impl Keys {
 
     /// Keys for which there is room three times over.
     fn keys(&self) -> u64 {
-        let segments =
-            self.settings.segments_on(&self.below.disk()).unwrap_or(0).saturating_sub(SPARE_SEGMENTS);
-        let bytes = u64::from(segments) * u64::from(self.settings.segment_blocks) * tailcut_host::BLOCK_BYTES;
-        (bytes / 3 / self.settings.most_item).clamp(1, self.most_keys)
+        keys(&self.settings, &self.below.disk(), self.most_keys)
     }
 
     /// Goes on until nothing can be done without time or a drive.
@@ -213,8 +199,30 @@ impl Keys {
     }
 }
 
+/// Keys for which there is room three times over on a disk, and no more than `most`.
+pub(crate) fn keys(settings: &Settings, disk: &Disk, most: u64) -> u64 {
+    let segments = settings.segments_on(disk).unwrap_or(0).saturating_sub(SPARE_SEGMENTS);
+    let bytes = u64::from(segments) * u64::from(settings.segment_blocks) * tailcut_host::BLOCK_BYTES;
+    (bytes / 3 / settings.most_item).clamp(1, most)
+}
+
+/// Settings of the engine of a plan.
+pub(crate) fn settings(plan: &Plan) -> Settings {
+    let keep = if plan.keep == KvKeep::Store { Keep::Everything } else { Keep::WhatIsUsed };
+    let append = if plan.keep == KvKeep::CacheAtOnce { Append::AtOnce } else { Append::OnLeaving };
+    Settings {
+        memory: u64::from(plan.item) * 16,
+        most_item: u64::from(plan.item),
+        keep,
+        may_evict_store: false,
+        append,
+        segment_blocks: plan.kv_segment,
+        patience: if plan.seed.is_multiple_of(2) { PATIENCE } else { LONG_PATIENCE },
+    }
+}
+
 /// Seconds of Unix time.
-fn unix(now: Time) -> u32 {
+pub(crate) fn unix(now: Time) -> u32 {
     1 + (now.0 / SECOND.0) as u32
 }
 
@@ -370,7 +378,7 @@ const RECOVERS_EVERY: Nanos = Nanos::micros(20);
 
 /// Retries, one a second, of an engine that is full: more than full drives refuse writes before they have room
 /// again.
-const MAX_RETRIES: u32 = 128;
+pub(crate) const MAX_RETRIES: u32 = 128;
 
 /// Segments that are never full: the first, and what the log keeps for itself.
 const SPARE_SEGMENTS: u32 = 7;

@@ -143,7 +143,7 @@ fn put(engine: &mut Engine, key: &[u8], stamp: Stamp, value: &[u8]) -> Result<u6
 }
 
 /// The name of a key; some have 250 bytes, as many as there may be.
-pub(super) fn key(number: u64) -> Vec<u8> {
+pub(crate) fn key(number: u64) -> Vec<u8> {
     let mut key = format!("key-{number}-").into_bytes();
     let bytes = if number % 13 == 5 { MOST_KEY } else { 8 + (number * 7 % 90) as usize };
     key.resize(bytes.max(key.len()), b'x');
@@ -151,7 +151,7 @@ pub(super) fn key(number: u64) -> Vec<u8> {
 }
 
 /// The data that a version writes, where an item has at most `most` bytes.
-pub(super) fn value(stamp: Stamp, most: u64) -> Vec<u8> {
+pub(crate) fn value(stamp: Stamp, most: u64) -> Vec<u8> {
     let block = stamp.content();
     let bytes = value_bytes(stamp, most);
     block.as_slice().iter().copied().cycle().take(bytes).collect()
@@ -165,11 +165,15 @@ fn value_bytes(stamp: Stamp, most: u64) -> usize {
     (LEAST_VALUE + (bits >> 8) % (most - LEAST_VALUE)) as usize
 }
 
-/// What the host gets to see of an item: the block that its version has written, if it is just what that
-/// version has written.
 fn content(item: &Item<'_>, most: u64) -> Bytes {
     let mut found = Vec::new();
     item.value.append_to(&mut found);
+    content_of(&found, item.header.flags, most)
+}
+
+/// What the host gets to see of an item with this value and these flags: the block that its version has written,
+/// if it is just what that version has written.
+pub(crate) fn content_of(found: &[u8], flags: u32, most: u64) -> Bytes {
     let mut block = Bytes::default();
     let shown = found.len().min(tailcut_host::BLOCK_BYTES as usize);
     block.as_mut_slice()[..shown].copy_from_slice(&found[..shown]);
@@ -177,7 +181,7 @@ fn content(item: &Item<'_>, most: u64) -> Bytes {
     let whole = claims.content();
     let is_whole = found.len() >= LEAST_VALUE as usize
         && found.len() == value_bytes(claims, most)
-        && item.header.flags == claims.version
+        && flags == claims.version
         && found.iter().eq(whole.as_slice().iter().cycle().take(found.len()));
     if is_whole {
         return whole;
@@ -190,7 +194,7 @@ fn content(item: &Item<'_>, most: u64) -> Bytes {
 /// Times of expiry that are over, and that no run comes to.
 const LONG_AGO: u32 = 1;
 
-const FAR_AWAY: u32 = 1 << 30;
+pub(crate) const FAR_AWAY: u32 = 1 << 30;
 
 /// Names no request: of a task that is answered.
 const OVER: u32 = u32::MAX;

@@ -83,6 +83,9 @@ pub struct Plan {
     pub item: u32,
     /// Blocks of a segment of a key-value engine.
     pub kv_segment: u32,
+    /// Threads of a key-value server, which share one shard less than they are, and at least one; 0 for the
+    /// engine by itself.
+    pub threads: u32,
     /// Bytes of a block of the host, several of which share a block of the drive; of a block server.
     pub cell: u32,
     /// Connections to a block server.
@@ -218,6 +221,7 @@ impl Default for Plan {
             keep: KvKeep::Store,
             item: 4608,
             kv_segment: 8,
+            threads: 0,
             cell: 512,
             connections: 2,
             seed: 1,
@@ -287,6 +291,11 @@ impl Plan {
         config
     }
 
+    /// Shards of a key-value store.
+    pub fn shards(&self) -> u32 {
+        self.threads.saturating_sub(1).max(1)
+    }
+
     /// Only the store's own checksums identify the right copy.
     fn is_store_on_copies(&self) -> bool {
         self.subject == SubjectKind::Kv && self.has_array && self.layout.is_mirrored()
@@ -309,6 +318,9 @@ impl Plan {
         let is_cell = self.cell.is_power_of_two() && (512..=4096).contains(&self.cell);
         if !is_cell || !(1..=64).contains(&self.connections) {
             return Some("cell is 512, 1024, 2048 or 4096, and connections 1 to 64".into());
+        }
+        if self.threads > THREADS_MOST || self.drive_depth < self.shards() {
+            return Some(format!("threads is at most {THREADS_MOST}, and drive_depth at least one less"));
         }
         let is_segment = (4..=4096).contains(&self.kv_segment);
         let most = self.kv_segment.saturating_mul(BLOCK_BYTES as u32 / 2);
@@ -415,6 +427,9 @@ const BUSY_MOST: u32 = 900_000;
 
 /// A shorter item of a key-value engine has no room for its key and a version number.
 const ITEM_LEAST: u32 = 512;
+
+/// The most threads of a key-value server.
+const THREADS_MOST: u32 = 8;
 
 /// Fewer blocks have no room for data beside what describes it.
 const SEGMENT_LEAST: u64 = 8;

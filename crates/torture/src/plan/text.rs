@@ -18,7 +18,8 @@ impl Plan {
         match self.subject {
             SubjectKind::Kv => {
                 let (keep, segment) = (self.keep, self.kv_segment);
-                write!(f, "keep={keep} keys={} item={} kv_segment={segment} ", self.keys, self.item)
+                write!(f, "keep={keep} keys={} item={} kv_segment={segment} ", self.keys, self.item)?;
+                if self.threads > 0 { write!(f, "threads={} ", self.threads) } else { Ok(()) }
             }
             SubjectKind::Block => write!(f, "cell={} connections={} ", self.cell, self.connections),
             SubjectKind::Ssd | SubjectKind::Arrays => Ok(()),
@@ -39,6 +40,7 @@ impl Plan {
             "keep" => self.keep = name(value)?,
             "item" => self.item = number(value)?,
             "kv_segment" => self.kv_segment = number(value)?,
+            "threads" => self.threads = number(value)?,
             "cell" => self.cell = number(value)?,
             "connections" => self.connections = number(value)?,
             "seed" => self.seed = number(value)?,
