@@ -57,6 +57,9 @@ pub fn kv(seed: u64, layouts: &[LayoutKind], has_damage: bool) -> Plan {
     if !is_drive {
         without_room(seed, &mut plan);
     }
+    if !has_damage {
+        Draw { random: Stream::new(seed, "torture threads") }.threads(&mut plan);
+    }
     checked(plan, layouts)
 }
 
@@ -130,6 +133,23 @@ impl Draw {
             let after = self.below(60) as u32;
             plan.steps.extend([Step::Wait, Step::Cut { after, again: Vec::new() }, Step::Rest]);
         }
+    }
+
+    /// Some stores are served by several threads. Not on drives that have no room, or none any more: there a
+    /// deletion of an item on flash that waits for room reads the item again and again.
+    fn threads(&mut self, plan: &mut Plan) {
+        let has =
+            |kind| plan.steps.iter().any(|step| matches!(step, Step::Fault(fault) if fault.kind == kind));
+        let has_no_room = has(FaultKind::Full) || has(FaultKind::ReadOnly) || plan.weak.is_some();
+        if !self.one_in(3) || has_no_room {
+            return;
+        }
+        plan.threads = self.one_of(&[2, 3, 3, 4]).min(plan.drive_depth + 1);
+        // A drive by itself keeps a flipped bit out of the superblocks of one store.
+        if !plan.has_array && has(FaultKind::Flip) {
+            plan.threads = 2;
+        }
+        plan.blocks *= u64::from(plan.shards());
     }
 
     /// The storage below, with steps, faults and power cuts; and whether it is a drive.
