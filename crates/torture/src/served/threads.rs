@@ -9,7 +9,7 @@ use super::client::Connection;
 use std::collections::VecDeque;
 use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Time};
-use tailcut_host::kv::session::hand_over::{Backlog, Deferred, Outputs};
+use tailcut_host::kv::session::hand_over::{Backlog, Deferred, Outputs, ThreadOf};
 use tailcut_host::kv::session::shard_request::{Division, Progress, Reply, Requester, ShardRequest};
 use tailcut_host::kv::session::{Clients, Effect, ServiceSettings, Shard};
 use tailcut_host::{Bytes, Request, Response};
@@ -66,9 +66,10 @@ impl Server {
         let count = u32::try_from(shards.len()).expect("there are few shards");
         let place = |shard| Place { shard: Some(shard), backlog: Backlog::default(), next_event: Time::ZERO };
         let thread = |number| {
-            let mut clients = Clients::new(number, threads, Division::new(seed, count), settings);
+            let thread = ThreadOf { number, of: threads };
+            let mut clients = Clients::new(thread, Division::new(seed, count), settings);
             let connections = (0..connections).map(|_| Connection::new(clients.open())).collect();
-            Some(Thread { clients, outputs: Outputs::new(number, threads as usize), connections })
+            Some(Thread { clients, outputs: Outputs::new(thread), connections })
         };
         Server {
             places: shards.into_iter().map(place).collect(),
@@ -260,13 +261,13 @@ impl Server {
         let is_cut = all > 0 && self.random.below(4) == 0;
         let bytes = if is_cut { 1 + self.random.below(all as u64) as usize } else { all };
         let input = &connection.input()[..bytes];
-        let mut batch = clients.receive(connection.name(), input);
-        while let Some(effect) = batch.next() {
+        let mut dispatch = clients.receive(connection.name(), input);
+        while let Some(effect) = dispatch.next() {
             let Effect::Request { shard, requester, request, out } = effect else { continue };
             let progress = self.request(outputs, shard, (requester, request), out);
-            batch.note(progress);
+            dispatch.note(progress);
         }
-        let taken = bytes - batch.rest().len();
+        let taken = bytes - dispatch.rest().len();
         connection.note_taken(taken, clients);
     }
 
@@ -285,11 +286,11 @@ impl Server {
                 }
             }
             let Some(reply) = outputs.next_reply() else { return };
-            let mut batch = clients.take(reply);
-            while let Some(effect) = batch.next() {
+            let mut dispatch = clients.take(reply);
+            while let Some(effect) = dispatch.next() {
                 let Effect::Request { shard, requester, request, out } = effect else { continue };
                 let progress = self.request(outputs, shard, (requester, request), out);
-                batch.note(progress);
+                dispatch.note(progress);
             }
         }
     }
