@@ -20,7 +20,7 @@ struct Told {
 
 impl Told {
     fn serve(&mut self, mut dispatch: Dispatch<'_, '_>) {
-        while let Some(effect) = dispatch.next() {
+        while let Some(effect) = dispatch.next_effect() {
             match effect {
                 Effect::Request { requester, request, out, .. } => {
                     if let ShardRequest::Item { key, .. } = request {

@@ -57,7 +57,7 @@ impl Busy {
 
     /// Carries out the effects of a turn.
     fn serve<'i>(&mut self, mut dispatch: Dispatch<'_, 'i>) -> &'i [u8] {
-        while let Some(effect) = dispatch.next() {
+        while let Some(effect) = dispatch.next_effect() {
             if let Effect::Request { requester, request, out, .. } = effect {
                 let progress = self.carry_out(requester, request, out);
                 dispatch.note(progress);

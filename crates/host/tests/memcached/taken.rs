@@ -48,7 +48,7 @@ impl Taken {
     }
 
     fn serve<'i>(&mut self, mut dispatch: Dispatch<'_, 'i>) -> &'i [u8] {
-        while let Some(effect) = dispatch.next() {
+        while let Some(effect) = dispatch.next_effect() {
             if let Effect::Request { requester, request, out, .. } = effect {
                 let progress = self.carry_out(requester, request, out);
                 dispatch.note(progress);

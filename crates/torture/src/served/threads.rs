@@ -50,7 +50,7 @@ struct Thread {
 enum Message {
     Replies(Vec<Reply>),
     Requests(Vec<(u32, Request<Bytes>)>),
-    Response(u32, Response<Bytes>),
+    Response(u32, Box<Response<Bytes>>),
     Poll,
 }
 
@@ -132,7 +132,7 @@ impl Server {
 
     /// The drive has answered a shard: the first thread hears of it.
     pub fn respond(&mut self, shard: u32, response: Response<Bytes>) {
-        self.inboxes[0].push(Message::Response(shard, response));
+        self.inboxes[0].push(Message::Response(shard, Box::new(response)));
     }
 
     /// When it wants to be called; with or without retries of shards that have no room.
@@ -237,7 +237,7 @@ impl Server {
                 Message::Requests(requests) => self.sent.extend(requests),
                 Message::Response(shard, response) => {
                     // To a free shard it is deferred for no time.
-                    self.leave(&mut thread.outputs, shard, Deferred::Response(Box::new(response)));
+                    self.leave(&mut thread.outputs, shard, Deferred::Response(response));
                 }
                 Message::Poll => {
                     for shard in 0..self.count() {
@@ -262,7 +262,7 @@ impl Server {
         let bytes = if is_cut { 1 + self.random.below(all as u64) as usize } else { all };
         let input = &connection.input()[..bytes];
         let mut dispatch = clients.receive(connection.name(), input);
-        while let Some(effect) = dispatch.next() {
+        while let Some(effect) = dispatch.next_effect() {
             let Effect::Request { shard, requester, request, out } = effect else { continue };
             let progress = self.request(outputs, shard, (requester, request), out);
             dispatch.note(progress);
@@ -287,7 +287,7 @@ impl Server {
             }
             let Some(reply) = outputs.next_reply() else { return };
             let mut dispatch = clients.take(reply);
-            while let Some(effect) = dispatch.next() {
+            while let Some(effect) = dispatch.next_effect() {
                 let Effect::Request { shard, requester, request, out } = effect else { continue };
                 let progress = self.request(outputs, shard, (requester, request), out);
                 dispatch.note(progress);

@@ -3,7 +3,7 @@
 //! The session decides, its owner carries out:
 //!
 //! ```text
-//! while let Some(effect) = dispatch.next() {
+//! while let Some(effect) = dispatch.next_effect() {
 //!     match effect {
 //!         Effect::Request { shard, request, .. } => { /* on that shard, or kept for it */ dispatch.note(progress) }
 //!         Effect::Prefetch(keys) => { /* fetch them into the processor's cache */ }
@@ -70,7 +70,7 @@ impl ServerNews {
 
 /// Dispatches a client's commands from its input, until that is used up or something must come first.
 ///
-/// Its owner calls [`Dispatch::next`] until there is no effect left; a dispatch that is dropped before is not complete.
+/// Its owner calls [`Dispatch::next_effect`] until there is no effect left; a dispatch that is dropped before is not complete.
 #[derive(Debug)]
 pub struct Dispatch<'c, 'i> {
     session: &'c mut Option<Session>,
@@ -182,7 +182,7 @@ impl<'c, 'i> Dispatch<'c, 'i> {
     }
 
     /// The next effect; None at the end.
-    pub fn next(&mut self) -> Option<Effect<'_>> {
+    pub fn next_effect(&mut self) -> Option<Effect<'_>> {
         let found = self.find();
         let Dispatch { session, receiver, ways, .. } = self;
         let session = session.as_mut()?;

@@ -253,7 +253,7 @@ impl Shard {
 
     /// Carries out the effects of a dispatch where this is the only shard. Returns the rest of the input.
     pub fn serve<'i>(&mut self, mut dispatch: Dispatch<'_, 'i>) -> &'i [u8] {
-        while let Some(effect) = dispatch.next() {
+        while let Some(effect) = dispatch.next_effect() {
             match effect {
                 Effect::Request { requester, request, out, .. } => {
                     let progress = self.receive(requester, request, out);

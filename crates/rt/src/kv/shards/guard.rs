@@ -136,7 +136,7 @@ impl ShardGuard<'_> {
     /// Carries out the effects of a client's commands. Returns the rest of its input.
     #[inline]
     pub(super) fn serve<'i>(&mut self, mut dispatch: Dispatch<'_, 'i>) -> &'i [u8] {
-        while let Some(effect) = dispatch.next() {
+        while let Some(effect) = dispatch.next_effect() {
             match effect {
                 Effect::Request { shard, requester, request, out } => {
                     let progress = self.carry_out(shard, requester, request, out);
