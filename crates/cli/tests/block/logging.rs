@@ -5,8 +5,13 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-const ARRAY: [&str; 6] =
-    ["small.toml", "--set", "array.drives=3", "--set", "array.layout=raid5", "--set=device.control_api=true"];
+const ARRAY: [&str; 5] = [
+    "small.toml",
+    "--set=array.drives=3",
+    "--set=array.layout=raid5",
+    "--set=array.raid.journal=1MiB",
+    "--set=device.control_api=true",
+];
 
 /// The log of a server whose drive 1 is removed, until it ends.
 fn log_of_a_degraded_array(more: &[&str]) -> Vec<String> {
@@ -15,7 +20,10 @@ fn log_of_a_degraded_array(more: &[&str]) -> Vec<String> {
     command.args(ARRAY).args(more).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the binary starts");
     let mut out = BufReader::new(child.stdout.take().expect("its output is ours")).lines();
-    out.by_ref().map(|line| line.expect("text")).find(|line| line.starts_with("nbd")).expect("it serves");
+    out.by_ref()
+        .map(|line| line.expect("text"))
+        .find(|line| line.trim_start().starts_with("nbd"))
+        .expect("it serves");
     let removed = place.run(&["ctl", "socket.ctl", "remove", "1"]);
     assert!(removed.status.success(), "{removed:?}");
     let mut log = BufReader::new(child.stderr.take().expect("its log is ours")).lines();
