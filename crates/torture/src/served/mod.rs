@@ -1,7 +1,7 @@
 //! The key-value server as a subject: clients send commands in memcached's protocol to simulated [threads],
 //! which share the shards of a store.
 //!
-//! As of [`keys`](super::keys), a key is a block; each request of the host is sent over one connection, as one
+//! As of [`super::keys`], a key is a block; each request of the host is sent over one connection, as one
 //! command for each key. Which thread has its turn when, which pieces its clients' commands come in, and which
 //! shard it finds taken is drawn by the seed.
 //!
