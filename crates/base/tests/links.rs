@@ -48,6 +48,38 @@ fn the_summary_lists_every_page() {
     assert!(missing.is_empty(), "not in docs/SUMMARY.md: {missing:#?}");
 }
 
+/// Modules are named by crate and path, as in `host/array/epoch`.
+#[test]
+fn named_modules_exist() {
+    let crates: BTreeSet<String> = std::fs::read_dir(root().join("crates"))
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    let is_part = |part: &str| {
+        !part.is_empty() && part.chars().all(|c| c.is_ascii_lowercase() || "_0123456789".contains(c))
+    };
+    let (mut count, mut missing) = (0, Vec::new());
+    for page in ["ARCHITECTURE.md", "docs/modules.md", "docs/requests.md", "docs/glossary.md"] {
+        let text = read(&root().join(page));
+        for word in text.split(|c: char| !c.is_ascii_alphanumeric() && !"_/.-".contains(c)) {
+            let Some((first, rest)) = word.trim_end_matches('.').split_once('/') else { continue };
+            if !crates.contains(first) || !rest.split('/').all(is_part) {
+                continue;
+            }
+            count += 1;
+            let exists = |folder: &str| {
+                let path = root().join("crates").join(first).join(folder).join(rest);
+                path.is_dir() || path.with_extension("rs").is_file()
+            };
+            if !exists("src") && !exists("") {
+                missing.push(format!("{page}: {word}"));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{missing:#?}");
+    assert!(count > 60, "only {count} names were found: the search for them is broken");
+}
+
 #[test]
 fn links_and_anchors_are_found() {
     let text = "# The `x` & why?\n[a](b.md) and [two\nlines](../c.md#d-e)\n```\n[no](code)\n# No\n```\n\
