@@ -1,8 +1,8 @@
 //! Instructions per simulated request: counted under valgrind, so the same on a busy machine.
 //!
 //! `cargo install gungraun-runner --version 0.20.0`, then
-//! `cargo bench -p tailcut-bench --features instructions --bench instructions`. Each case is a whole run; the difference
-//! of the long and the short one, divided by the difference of their requests, is the cost of a
+//! `cargo bench -p tailcut-bench --features instructions --bench instructions`. Each case is a whole run; the
+//! difference of the long and the short one, divided by the difference of their requests, is the cost of a
 //! request without the preparation of the drive. The cases of the scheduler serve [`SHORT`] memory
 //! requests each, those of arrays [`SHORT`] requests, and count the harness around it, too; those of
 //! memcached's protocol read [`SHORT`] commands.

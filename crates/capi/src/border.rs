@@ -108,7 +108,7 @@ pub unsafe fn bytes<'a>(pointer: *const c_void, length: usize, what: &str) -> Re
         return Err(Failure::argument(format!("{what} of {length} bytes cannot be")));
     }
     // SAFETY: it is not null, bytes are always aligned, the length is at most `isize::MAX`, and the caller
-    // guarantees that so many bytes are readable, initialised, alive for `'a` and not written meanwhile.
+    // guarantees that `length` bytes are readable, initialised, and neither freed nor written during `'a`.
     Ok(unsafe { slice::from_raw_parts(pointer.cast(), length) })
 }
 

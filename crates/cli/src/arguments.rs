@@ -64,7 +64,7 @@ pub enum Command {
     Calibrate(Box<CalibrateArguments>),
     /// Run SNIA's performance tests on a simulated or real drive
     Pts(PtsArguments),
-    /// Benchmark tailcut itself
+    /// Benchmark servers and completion strategies
     #[command(subcommand)]
     Bench(BenchCommand),
     /// Administer a server: free blocks, thresholds, collection, windows

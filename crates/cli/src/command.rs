@@ -39,7 +39,8 @@ pub fn exit(done: Result<(), Failure>) -> ExitCode {
 /// Names the new command where a former one of `tailcut bench` was written.
 fn with_new_command(mut error: clap::Error) -> clap::Error {
     let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) else { return error };
-    let is_bench = matches!(error.get(ContextKind::Usage), Some(ContextValue::StyledStr(usage)) if usage.to_string().contains("tailcut bench"));
+    let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
+    let is_bench = usage.contains("tailcut bench");
     if is_bench && NOW_OF_TAILCUT_BENCH.contains(&name.as_str()) {
         let hint = format!(
             "in a clone of the repository it is 'cargo run --release -p tailcut-bench -- {name}' now"

@@ -8,8 +8,8 @@
 //! and a real one. It keeps all outcomes as [`Record`]s, from which reports can be made at any time, even for
 //! a test that was stopped.
 //!
-//! Tests are lists of stages ([`plan`]) with loads on a drive ([`load`], also those of `tailcut probe`). The sources of all numbers, and assumptions, are in
-//! `docs/decisions/drive-tests.md`.
+//! Tests are lists of stages ([`plan`]) with loads on a drive ([`load`], also those of `tailcut probe`). The
+//! sources of all numbers, and assumptions, are in `docs/decisions/drive-tests.md`.
 
 #![cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_sign_loss))]
 

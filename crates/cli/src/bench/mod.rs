@@ -1,5 +1,5 @@
-//! `tailcut bench`: how quick servers and this machine's waiting are, by the wall clock. What our own code costs
-//! is measured by `tailcut-bench` (`crates/bench`).
+//! `tailcut bench`: how quick servers and this machine's waiting are, by the wall clock. What our own code
+//! costs is measured by `tailcut-bench` (`crates/bench`).
 
 pub mod arguments;
 pub mod block;

@@ -60,11 +60,12 @@ impl Design {
         Ok(Design { kind: Kind::Full, points: (0..grid).map(|index| point(levels, index)).collect(), grid })
     }
 
-    /// `wanted` points of the grid, or all where there are no more.
+    /// `wanted` points of the grid, or all where there are no more. `random` draws a sample where no regular
+    /// fraction has as many.
     ///
     /// # Errors
     /// `wanted` is more than [`MOST`].
-    pub fn fraction(levels: &[usize], wanted: u64, seed: u64) -> Result<Design, BadValue> {
+    pub fn fraction(levels: &[usize], wanted: u64, random: Stream) -> Result<Design, BadValue> {
         let grid = size(levels);
         if wanted >= grid {
             return Design::full(levels);
@@ -75,7 +76,7 @@ impl Design {
         if let Some((points, resolution)) = regular(levels, wanted) {
             return Ok(Design { kind: Kind::Regular { resolution }, points, grid });
         }
-        Ok(Design { kind: Kind::Spread, points: spread(levels, wanted as usize, seed), grid })
+        Ok(Design { kind: Kind::Spread, points: spread(levels, wanted as usize, random), grid })
     }
 }
 
@@ -142,8 +143,7 @@ fn columns_clear_of(among: usize, p: usize, dimensions: usize, factors: usize) -
 }
 
 /// A balanced sample of different points.
-fn spread(levels: &[usize], wanted: usize, seed: u64) -> Vec<Vec<usize>> {
-    let mut random = Stream::new(seed, "fraction");
+fn spread(levels: &[usize], wanted: usize, mut random: Stream) -> Vec<Vec<usize>> {
     let offsets: Vec<usize> =
         levels.iter().scan(0, |sum, &count| Some(std::mem::replace(sum, *sum + count))).collect();
     let all: usize = levels.iter().sum();
@@ -204,6 +204,10 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
+    fn stream(seed: u64) -> Stream {
+        Stream::new(seed, "fraction")
+    }
+
     /// How often each combination of levels of these factors occurs.
     fn counts(design: &Design, factors: &[usize]) -> BTreeMap<Vec<usize>, usize> {
         let mut counts = BTreeMap::new();
@@ -234,7 +238,7 @@ mod tests {
             (3, 5, 81, 5),
             (5, 3, 25, 3),
         ] {
-            let design = Design::fraction(&vec![p; factors], points, 1).expect("it is small");
+            let design = Design::fraction(&vec![p; factors], points, stream(1)).expect("it is small");
             let Kind::Regular { resolution: found } = design.kind else {
                 panic!("{p}^{factors} in {points}")
             };
@@ -261,21 +265,25 @@ mod tests {
     #[test]
     fn other_fractions_are_balanced() {
         let levels = [2, 3, 4, 2, 5];
-        let design = Design::fraction(&levels, 60, 7).expect("it is small");
+        let design = Design::fraction(&levels, 60, stream(7)).expect("it is small");
         assert_eq!((design.kind, design.points.len()), (Kind::Spread, 60));
         assert_eq!(design.points[0], [0; 5], "the base point is there");
         for (factor, &count) in levels.iter().enumerate() {
             let (mean, met) = (60 / count, counts(&design, &[factor]));
             assert!(met.values().all(|&n| n.abs_diff(mean) <= 2), "factor {factor}: {met:?}");
         }
-        assert_eq!(design, Design::fraction(&levels, 60, 7).expect("it is small"), "one seed, one design");
-        assert_ne!(design, Design::fraction(&levels, 60, 8).expect("it is small"));
+        assert_eq!(
+            design,
+            Design::fraction(&levels, 60, stream(7)).expect("it is small"),
+            "one seed, one design"
+        );
+        assert_ne!(design, Design::fraction(&levels, 60, stream(8)).expect("it is small"));
     }
 
     #[test]
     fn a_fraction_of_everything_is_the_full_grid() {
-        assert_eq!(Design::fraction(&[2, 2], 9, 1), Design::full(&[2, 2]));
-        let nearly = Design::fraction(&[3, 2, 2], 11, 1).expect("it is small");
+        assert_eq!(Design::fraction(&[2, 2], 9, stream(1)), Design::full(&[2, 2]));
+        let nearly = Design::fraction(&[3, 2, 2], 11, stream(1)).expect("it is small");
         assert_eq!(nearly.points.len(), 11);
     }
 }

@@ -27,6 +27,7 @@ use crate::sweep::{Point, Progress, Records, run_all};
 use cells::Cells;
 use design::Design;
 use std::collections::HashSet;
+use tailcut_base::random::Stream;
 
 /// A comparison that is ready to run: every scenario is read and can be run, as far as that can be told.
 #[derive(Debug)]
@@ -53,12 +54,13 @@ impl Plan {
             return Err(Failure::Input(message));
         }
         let levels = request.levels();
+        let random = Stream::new(SEED, "fraction");
         let design = match request.share {
             Share::All => Design::full(&levels),
             Share::OneIn(parts) => {
-                Design::fraction(&levels, design::size(&levels).div_ceil(parts.max(1)), SEED)
+                Design::fraction(&levels, design::size(&levels).div_ceil(parts.max(1)), random)
             }
-            Share::Points(points) => Design::fraction(&levels, points, SEED),
+            Share::Points(points) => Design::fraction(&levels, points, random),
         };
         let design = design?;
         let cells = Cells::new(request, &design)?;

@@ -1,4 +1,4 @@
-//! Help of the commands that measure drives and this program, and of `tailcut generate`.
+//! Help of the commands that measure drives, servers and this machine, and of `tailcut generate`.
 
 use super::{CommandHelp, RUNS};
 

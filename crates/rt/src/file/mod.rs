@@ -34,6 +34,7 @@ use pool::Pool;
 use rustix::fs::{SeekFrom, seek};
 use std::collections::VecDeque;
 use std::io;
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 use tailcut_base::control::{Control, ControlReply};
@@ -90,14 +91,14 @@ struct Flight {
     id: u32,
     op: Op,
     /// Blocks that are not done yet: overlapping requests wait.
-    blocks: std::ops::Range<u64>,
+    blocks: Range<u64>,
     /// Content: of a write as given, of a read as it comes in.
     data: Vec<Bytes>,
     /// A durable write through the page cache, which is flushed once it has been written: so an error for lack of
     /// room is that of this write, and never of an earlier one that the flush has failed to write back.
     is_flushed_after: bool,
     /// Blocks of a trim of which no piece was submitted yet.
-    rest: std::ops::Range<u64>,
+    rest: Range<u64>,
     /// Its next piece is not submitted: see [`Drive::abandon_trims`].
     is_abandoned: bool,
 }
@@ -216,12 +217,13 @@ impl SystemFile {
         }
         let rest = if op == Op::Trim { all.clone() } else { 0..0 };
         let is_flushed_after = op == Op::Write && fua && !self.target.is_direct;
-        let flight = Flight { id, op, blocks: all, data, is_flushed_after, rest, is_abandoned: false };
+        let flight =
+            Flight { id, op, blocks: all.clone(), data, is_flushed_after, rest, is_abandoned: false };
         let flight = self.flights.insert(flight);
         if op == Op::Trim {
             return self.trim(now, flight);
         }
-        self.begin(job(flight, work, block, u64::from(blocks), buffer));
+        self.begin(job(flight, work, all, buffer));
     }
 
     /// Submits the next piece of a trim, or queues it.
@@ -242,11 +244,11 @@ impl SystemFile {
         let piece = self.next_piece(flight, self.piece_size.blocks());
         let blocks = piece.end - piece.start;
         self.piece = Some((blocks, now));
-        self.begin(job(flight, Work::Punch, piece.start, blocks, None));
+        self.begin(job(flight, Work::Punch, piece, None));
     }
 
     /// Takes the next piece of a trim, of at most `most` blocks.
-    fn next_piece(&mut self, flight: FlightId, most: u64) -> std::ops::Range<u64> {
+    fn next_piece(&mut self, flight: FlightId, most: u64) -> Range<u64> {
         let flight = &mut self.flights[flight];
         let first = flight.rest.start;
         flight.rest.start += (flight.rest.end - first).min(most);
@@ -259,7 +261,7 @@ impl SystemFile {
             return false;
         }
         let (first, end) = (request.block, request.block + u64::from(request.blocks));
-        let meets = |op: Op, blocks: std::ops::Range<u64>| {
+        let meets = |op: Op, blocks: Range<u64>| {
             (op != Op::Read || request.op != Op::Read) && blocks.start < end && first < blocks.end
         };
         let of = |waiting: &Request<Bytes>| waiting.block..waiting.block + u64::from(waiting.blocks);
@@ -313,7 +315,7 @@ impl SystemFile {
         let mut buffer = self.buffer();
         buffer.bytes_mut().fill(0);
         let work = Work::Write { is_durable: false };
-        self.begin(job(flight, work, piece.start, piece.end - piece.start, Some(buffer)));
+        self.begin(job(flight, work, piece, Some(buffer)));
     }
 
     fn ended(&mut self, now: Time, mut job: Job, result: Result<u64, rustix::io::Errno>) {
@@ -338,7 +340,7 @@ impl SystemFile {
             self.buffers.push(buffer);
         }
         if status == Status::Success && std::mem::take(&mut flight.is_flushed_after) {
-            return self.begin(self::job(id, Work::Flush, 0, 0, None));
+            return self.begin(self::job(id, Work::Flush, 0..0, None));
         }
         if status == Status::Success && !flight.rest.is_empty() {
             if !flight.is_abandoned {
@@ -367,8 +369,8 @@ impl SystemFile {
     }
 }
 
-fn job(flight: FlightId, work: Work, block: u64, blocks: u64, buffer: Option<Buffer>) -> Job {
-    let (offset, length) = (block * BLOCK_BYTES, blocks * BLOCK_BYTES);
+fn job(flight: FlightId, work: Work, blocks: Range<u64>, buffer: Option<Buffer>) -> Job {
+    let (offset, length) = (blocks.start * BLOCK_BYTES, (blocks.end - blocks.start) * BLOCK_BYTES);
     Job { flight, work, offset, length, done: 0, buffer }
 }
 

@@ -85,7 +85,7 @@ impl Connection {
         (self.is_held || !self.outgoing.is_empty()) && clients.can_accept(self.name)
     }
 
-    /// The server has taken so many bytes.
+    /// Removes the first `bytes` bytes, which the server has taken, from the input.
     pub fn note_taken(&mut self, bytes: usize, clients: &Clients) {
         self.outgoing.drain(..bytes);
         self.is_held = clients.has_yielded(self.name) || !clients.can_accept(self.name);

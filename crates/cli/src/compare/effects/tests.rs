@@ -3,6 +3,7 @@
 use super::*;
 use crate::compare::design::Design;
 use proptest::prelude::*;
+use tailcut_base::random::Stream;
 
 const LESS: Judgement = Judgement { floor: 0.05, more_is_better: false, clear: Clear::Nothing };
 
@@ -120,7 +121,7 @@ fn an_orthogonal_fraction_finds_the_effects_of_the_grid() {
         (3.0 - 0.7 * a - 0.2 * b + 0.4 * c - 0.1 * d + 0.3 * e + 0.5 * a * b).exp()
     };
     let levels = [2; 5];
-    let design = Design::fraction(&levels, 16, 1).expect("it is small");
+    let design = Design::fraction(&levels, 16, Stream::new(1, "fraction")).expect("it is small");
     let samples: Vec<Sample> =
         design.points.into_iter().map(|levels| Sample { values: vec![law(&levels)], levels }).collect();
     let how = Judgement { clear: Clear::Pairs, ..LESS };

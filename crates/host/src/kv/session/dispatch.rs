@@ -224,7 +224,7 @@ impl<'c, 'i> Dispatch<'c, 'i> {
         }
     }
 
-    /// Goes on until there is an effect.
+    /// Executes commands up to the next effect, or to the end of the input.
     fn find(&mut self) -> NextStep<'i> {
         let Dispatch { session: place, receiver, ways, .. } = self;
         let Some(session) = place else { return NextStep::End };
@@ -302,7 +302,7 @@ impl<'c, 'i> Dispatch<'c, 'i> {
         NextStep::End
     }
 
-    /// Goes on after a request.
+    /// Reports the progress of the request that [`Dispatch::next_effect`] returned last.
     #[inline]
     pub fn note(&mut self, progress: Progress) {
         match (progress, self.kind) {

@@ -1,12 +1,13 @@
 //! Hand-over of operations and replies between threads that share shards.
 //!
-//! One thread at a time uses a shard. Who finds it taken *defers* its operation to it, unless that
-//! [cannot be deferred](super::shard_request::ShardRequest::can_be_deferred), and goes on: the operation joins
-//! the shard's [`Backlog`]. The next holder executes the backlog before anything else, and looks once more
-//! when it has released the shard. Replies and requests to the drive gather in the [`Outputs`] of the thread
-//! that has held the shard, sorted by the threads that they are for.
+//! One thread at a time holds a shard. A thread that finds it held appends its operation to the shard's
+//! [`Backlog`] and does not wait. An operation that
+//! [cannot be deferred](super::shard_request::ShardRequest::can_be_deferred) fails with
+//! [`Progress::Taken`]. The next holder executes the backlog first, and checks it again after it has released
+//! the shard. Replies and requests to the drive are collected in the [`Outputs`] of the holder, by destination
+//! thread.
 //!
-//! Locks and messages are the owner's: threads in real time, simulated ones under torture.
+//! This module has no locks and no queues between threads: `rt` provides them, and `torture` simulates them.
 
 use super::shard::Shard;
 use super::shard_request::{Content, OwnedShardRequest, Progress, Reply, Requester};
