@@ -144,6 +144,13 @@ fn a_write_that_fails_while_a_store_opens_loses_nothing() {
     assert_eq!(attempt(&plan, None).wrong, None);
 }
 
+/// Found by `kv`, seed 3627.
+#[test]
+fn a_deferred_get_does_not_return_a_later_set_of_its_client() {
+    let plan: Plan = include_str!("plans/kv-get-during-recovery.txt").parse().expect("a plan");
+    assert_eq!(attempt(&plan, None).wrong, None);
+}
+
 /// Found by `kv-damage`, seed 605.
 #[test]
 fn damage_to_a_segment_that_an_opening_ended_is_not_a_write_cut_off() {

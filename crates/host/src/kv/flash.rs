@@ -112,12 +112,16 @@ impl Engine {
         flash.jobs.next()
     }
 
-    /// Handles a completion from the disk.
-    pub fn respond(&mut self, response: Response<Bytes>) {
-        let Some(flash) = &mut self.flash else { return };
+    /// Handles a completion from the disk. True if a change that was refused as [`Refused::Busy`](super::Refused::Busy) may succeed
+    /// now; a read of an item makes no room for one.
+    pub fn respond(&mut self, response: Response<Bytes>) -> bool {
+        let Some(flash) = &mut self.flash else { return false };
         let is_good = response.status == Status::Success;
         match flash.jobs.end(response.id) {
-            Job::Fetch(fetching) => self.note_fetched(fetching, is_good, response.data),
+            Job::Fetch(fetching) => {
+                self.note_fetched(fetching, is_good, response.data);
+                return false;
+            }
             Job::Write(writing) => {
                 flash.note_written(self.now, writing, response.status, &mut self.pool);
                 self.pool.recycle(response.data);
@@ -143,6 +147,7 @@ impl Engine {
                 self.pool.recycle(response.data);
             }
         }
+        true
     }
 
     /// Queues all requests that are due.

@@ -17,6 +17,8 @@ pub struct TestDisk {
     /// One read in this many fails.
     pub bad_reads: Option<u64>,
     pub reads: u64,
+    /// Writes are not completed.
+    pub holds_writes: bool,
     /// Writes are refused.
     pub refuses_writes: bool,
     /// Writes fail with a media error.
@@ -43,6 +45,7 @@ impl TestDisk {
             random: Stream::new(seed, "disk"),
             bad_reads: None,
             reads: 0,
+            holds_writes: false,
             refuses_writes: false,
             fails_writes: false,
             is_full: false,
@@ -66,10 +69,12 @@ impl TestDisk {
 
     /// Completes one pending request.
     pub fn answer(&mut self) -> Option<Response<Bytes>> {
-        if self.waiting.is_empty() {
+        let is_next = |request: &Request<Bytes>| !self.holds_writes || request.op != Op::Write;
+        let next: Vec<usize> = (0..self.waiting.len()).filter(|&at| is_next(&self.waiting[at])).collect();
+        if next.is_empty() {
             return None;
         }
-        let which = self.random.below(self.waiting.len() as u64) as usize;
+        let which = next[self.random.below(next.len() as u64) as usize];
         let request = self.waiting.swap_remove(which);
         let mut status = Status::Success;
         let data = match request.op {

@@ -50,7 +50,7 @@ impl Busy {
         }
         if self.is_taken {
             self.left.push_back((requester, request.keep()));
-            return Progress::Deferred;
+            return Progress::Deferred { is_recovering: false };
         }
         self.shard.receive(requester, request, out)
     }

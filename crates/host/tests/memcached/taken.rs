@@ -41,7 +41,7 @@ impl Taken {
     fn carry_out(&mut self, requester: Requester, request: ShardRequest<'_>, out: &mut Vec<u8>) -> Progress {
         if self.random.below(3) == 0 {
             self.left.push_back((requester, request.keep()));
-            return Progress::Deferred;
+            return Progress::Deferred { is_recovering: false };
         }
         self.do_what_was_left();
         self.shard.receive(requester, request, out)

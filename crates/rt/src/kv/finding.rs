@@ -201,7 +201,7 @@ fn recover<D: Drive>(drive: &mut D, engine: &mut Engine, pace: &mut impl Pace) -
         }
         drive.poll(now, &mut answers);
         let is_answered = !answers.responses.is_empty();
-        answers.responses.drain(..).for_each(|response| engine.respond(response));
+        answers.responses.drain(..).for_each(|response| _ = engine.respond(response));
         if let Some(block) = engine.unreadable() {
             return Err(CannotOpen::Disk(block));
         }

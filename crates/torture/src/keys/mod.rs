@@ -138,7 +138,7 @@ impl Keys {
             (has_moved, self.may_recover) = (true, true);
             match &mut self.phase {
                 Phase::Opening(opening) => opening.respond(response),
-                Phase::Serving(engine) => engine.respond(response),
+                Phase::Serving(engine) => _ = engine.respond(response),
                 Phase::Waiting | Phase::Refused(_) => {}
             }
         }

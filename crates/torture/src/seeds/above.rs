@@ -135,18 +135,15 @@ impl Draw {
         }
     }
 
-    /// Some stores are served by several threads. Not on drives that have no room, or none any more: there a
-    /// deletion of an item on flash that waits for room reads the item again and again.
+    /// Some stores are served by several threads.
     fn threads(&mut self, plan: &mut Plan) {
-        let has =
-            |kind| plan.steps.iter().any(|step| matches!(step, Step::Fault(fault) if fault.kind == kind));
-        let has_no_room = has(FaultKind::Full) || has(FaultKind::ReadOnly) || plan.weak.is_some();
-        if !self.one_in(3) || has_no_room {
+        if !self.one_in(3) {
             return;
         }
         plan.threads = self.one_of(&[2, 3, 3, 4]).min(plan.drive_depth + 1);
         // A drive by itself keeps a flipped bit out of the superblocks of one store.
-        if !plan.has_array && has(FaultKind::Flip) {
+        let is_flip = |step: &Step| matches!(step, Step::Fault(fault) if fault.kind == FaultKind::Flip);
+        if !plan.has_array && plan.steps.iter().any(is_flip) {
             plan.threads = 2;
         }
         plan.blocks *= u64::from(plan.shards());

@@ -136,8 +136,7 @@ impl Connection {
         }
     }
 
-    /// Closes the connection, and opens another one.
-    pub fn reconnect(&mut self, clients: &mut Clients) {
+    fn reconnect(&mut self, clients: &mut Clients) {
         clients.close(self.name);
         (self.name, self.is_closed) = (clients.open(), true);
         (self.is_held, self.outgoing) = (false, Vec::new());

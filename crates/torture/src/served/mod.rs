@@ -132,11 +132,6 @@ impl Served {
         if let Phase::Serving(server) = &mut self.phase {
             server.tick(now, u64::from(keys::unix(now)));
             server.advance();
-            let is_waiting = self.tasks.iter().any(|task| task.left > 0);
-            let is_idle = self.retries == keys::MAX_RETRIES && server.next_event(false) == Time::NEVER;
-            if is_waiting && is_idle {
-                server.reconnect();
-            }
         }
         self.settle();
         while self.below.is_ready() && self.exchange(now) {}

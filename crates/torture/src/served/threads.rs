@@ -37,6 +37,8 @@ struct Place {
     shard: Option<Shard>,
     backlog: Backlog,
     next_event: Time,
+    /// Recovery was not complete when the shard was last released.
+    is_recovering: bool,
 }
 
 #[derive(Debug)]
@@ -64,7 +66,12 @@ impl Server {
     ) -> Server {
         let seed = shards.first().expect("there is a shard").engine().seed();
         let count = u32::try_from(shards.len()).expect("there are few shards");
-        let place = |shard| Place { shard: Some(shard), backlog: Backlog::default(), next_event: Time::ZERO };
+        let place = |shard: Shard| Place {
+            is_recovering: shard.engine().recovered().is_some(),
+            shard: Some(shard),
+            backlog: Backlog::default(),
+            next_event: Time::ZERO,
+        };
         let thread = |number| {
             let thread = ThreadOf { number, of: threads };
             let mut clients = Clients::new(thread, Division::new(seed, count), settings);
@@ -111,13 +118,6 @@ impl Server {
     /// All connections.
     pub fn connections(&mut self) -> impl Iterator<Item = &mut Connection> {
         self.threads.iter_mut().flatten().flat_map(|thread| &mut thread.connections)
-    }
-
-    /// All clients have waited for too long: they connect again.
-    pub fn reconnect(&mut self) {
-        for Thread { clients, connections, .. } in self.threads.iter_mut().flatten() {
-            connections.iter_mut().for_each(|connection| connection.reconnect(clients));
-        }
     }
 
     /// Operations that were deferred to a shard.
@@ -313,8 +313,9 @@ impl Server {
         if !request.can_be_deferred() {
             return Progress::Taken;
         }
+        let is_recovering = self.places[number as usize].is_recovering;
         self.leave(outputs, number, Deferred::ShardRequest(requester, request.keep()));
-        Progress::Deferred
+        Progress::Deferred { is_recovering }
     }
 
     /// Continues with what is due, and with recovery.
@@ -346,6 +347,7 @@ impl Server {
             outputs.collect(&mut shard);
             let place = &mut self.places[number as usize];
             place.next_event = shard.next_event();
+            place.is_recovering = shard.engine().recovered().is_some();
             place.shard = Some(shard);
             self.meanwhile();
             if self.places[number as usize].backlog.is_empty() {

@@ -116,10 +116,10 @@ impl Log {
         self.undurable.back().map_or(WriteNumber::NONE, |segment| segment.last)
     }
 
-    /// True while too many full segments wait for the disk, so that more writes should wait. Always false
-    /// once the disk has failed.
+    /// True while too many full segments wait for the disk, so that more writes should wait. False on a disk that
+    /// has failed or is out of space: it refuses writes.
     pub fn is_busy(&self) -> bool {
-        !self.has_failed && self.resting.len() >= MOST_RESTING
+        !self.has_failed && !self.is_full && self.resting.len() >= MOST_RESTING
     }
 
     /// True while writes of full segments are in flight: one of these may be the emptiest.

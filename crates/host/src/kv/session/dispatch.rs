@@ -315,7 +315,7 @@ impl<'c, 'i> Dispatch<'c, 'i> {
     fn note_not_done(&mut self, progress: Progress) {
         let Some(session) = self.session else { return };
         let Some(kind) = self.kind else {
-            let is_pending = matches!(progress, Progress::Later { .. } | Progress::Deferred);
+            let is_pending = matches!(progress, Progress::Later { .. } | Progress::Deferred { .. });
             if let (Some(ForAll::Shards { number, .. }), true) = (self.ways.all, is_pending) {
                 session.note_asked(number);
             }
@@ -324,9 +324,9 @@ impl<'c, 'i> Dispatch<'c, 'i> {
         let operation = self.ways.operation.as_ref().expect("it was requested");
         let (is_open, bytes) = match progress {
             Progress::Later { is_open, bytes } => (is_open, bytes),
-            Progress::Deferred => {
+            Progress::Deferred { is_recovering } => {
                 let most_item = self.ways.group.settings.most_item;
-                (!operation.only_looks(), operation.most_memory(self.data_bytes, most_item))
+                (is_recovering || !operation.only_looks(), operation.most_memory(self.data_bytes, most_item))
             }
             Progress::Failed if matches!(operation, Operation::Get { .. }) => {
                 return self.receiver.fail_line();

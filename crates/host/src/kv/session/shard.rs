@@ -191,9 +191,8 @@ impl Shard {
 
     /// Handles a completion from the disk.
     pub fn respond(&mut self, response: Response<Bytes>) {
-        self.has_moved = true;
         self.is_touched = true;
-        self.engine.respond(response);
+        self.has_moved |= self.engine.respond(response);
     }
 
     /// Advances recovery by a small step while the engine serves; see [`Engine::recover`].

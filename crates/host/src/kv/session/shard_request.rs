@@ -219,8 +219,12 @@ pub enum Progress {
     /// [cannot be deferred](ShardRequest::can_be_deferred).
     Taken,
     /// The request waits for its shard, which another thread is using; the reply follows as a [`Reply`]. The
-    /// client's next command must wait unless the request only reads.
-    Deferred,
+    /// client's next command must wait unless the request only reads and the shard has recovered: a read of an
+    /// item that recovery has not found yet would return a later change.
+    Deferred {
+        /// Recovery of the shard is not complete.
+        is_recovering: bool,
+    },
 }
 
 /// A deferred reply.

@@ -138,7 +138,7 @@ impl<D: Steered> Worker<D> {
     /// Submits requests to the drive, and processes its completions.
     fn carry_out(&mut self, now: Time) {
         loop {
-            let mut has_moved = false;
+            let (mut has_moved, mut has_room) = (false, false);
             self.sync();
             while let Some(request) = self.engine.next_request() {
                 let drive = self.drive.as_mut().expect("an engine in memory asks for nothing");
@@ -149,7 +149,7 @@ impl<D: Steered> Worker<D> {
                 drive.poll(now, &mut self.answers);
             }
             for response in self.answers.responses.drain(..) {
-                self.engine.respond(response);
+                has_room |= self.engine.respond(response);
                 has_moved = true;
             }
             self.note_replies(now);
@@ -160,7 +160,7 @@ impl<D: Steered> Worker<D> {
             if has_moved {
                 self.note_progress(now);
             }
-            has_moved |= self.retry(has_moved);
+            has_moved |= self.retry(has_room);
             self.tell_durable();
             self.news.deliver();
             if !has_moved {
@@ -176,11 +176,11 @@ impl<D: Steered> Worker<D> {
         self.engine.give_back(fetched);
     }
 
-    /// Retries operations that wait for a drive that is behind, longest wait first, when the drive has made
-    /// progress or is idle. True if any operation made progress.
-    fn retry(&mut self, has_moved: bool) -> bool {
+    /// Retries operations that wait for a drive that is behind, longest wait first, when there may be room for
+    /// them or the drive is idle. True if any operation made progress.
+    fn retry(&mut self, has_room: bool) -> bool {
         let before = self.stuck.len();
-        if before == 0 || !(has_moved || self.engine.is_idle()) {
+        if before == 0 || !(has_room || self.engine.is_idle()) {
             return false;
         }
         for _ in 0..before {

@@ -1,6 +1,6 @@
 //! A thread's access to the shards while it executes the requests of a client.
 
-use super::place::{Place, Seized};
+use super::place::{Place, Recovery, Seized};
 use super::{Common, fault_injection};
 use crate::system::user_and_system_time;
 use tailcut_base::Time;
@@ -67,8 +67,8 @@ impl<'a> ShardGuard<'a> {
         Some(HeldShard { number, place, shard })
     }
 
-    /// Polls a shard for requests to the drive; `None` if another thread has it or it has failed. True if its
-    /// next event has become earlier.
+    /// Polls a shard for requests to the drive; `None` if another thread has it or it has failed. True if the
+    /// first thread must know: the shard's next event has become earlier, or recovery can advance.
     pub(super) fn ask(&mut self, number: u32) -> Option<bool> {
         self.release();
         let place = &self.common.places[number as usize];
@@ -78,7 +78,7 @@ impl<'a> ShardGuard<'a> {
         let is_earlier = before > shard.next_event();
         self.collect(place, shard);
         self.see_to_what_was_left(number);
-        Some(is_earlier)
+        Some(is_earlier || place.recovery() == Recovery::GoesOn)
     }
 
     /// Collects the outputs of a shard, and releases it.
@@ -171,8 +171,9 @@ impl ShardGuard<'_> {
         if !request.can_be_deferred() {
             return Progress::Taken;
         }
+        let is_recovering = self.common.places[shard as usize].recovery() != Recovery::Over;
         self.leave(shard, Deferred::ShardRequest(requester, request.keep()));
-        Progress::Deferred
+        Progress::Deferred { is_recovering }
     }
 
     fn prefetch(&mut self, keys: &[&[u8]]) {
