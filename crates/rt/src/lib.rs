@@ -6,7 +6,6 @@
 //! and completions at the right time, and reports their lateness.
 //!
 //! The path of a request: `serve` (sockets) → [`drive`] (a drive, or an array of them) → its implementation.
-//! Threads that wait for their own requests go through [`path`].
 
 #![allow(clippy::disallowed_types, reason = "the crate of real time")]
 
@@ -23,7 +22,7 @@ pub mod file;
 pub mod kv;
 pub mod listener;
 pub mod memory;
-pub mod path;
+pub mod placement;
 pub mod probe;
 pub mod pts;
 pub mod reactor;
@@ -43,5 +42,6 @@ pub use file::FileDrive;
 pub use memory::MemoryDrive;
 pub use service_manager::ServiceManager;
 pub use system::{
-    become_user, leave_session, processor_time, silence_output, sleep_precisely, wait_readable,
+    become_user, leave_session, processor_time, silence_output, sleep_precisely, stay_on, wait_readable,
+    yield_to_all,
 };

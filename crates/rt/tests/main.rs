@@ -7,7 +7,5 @@ mod embedded;
 mod killed;
 mod kv;
 mod members;
-mod model;
-mod path;
 mod serving;
 mod volatile;

@@ -19,7 +19,7 @@ use std::io::Write;
 use std::path::Path;
 use tailcut_base::config::Choice;
 use tailcut_rt::file::FileOptions;
-use tailcut_rt::path::placement::cores;
+use tailcut_rt::placement::cores;
 use tailcut_rt::probe::{
     Comparison, End, Estimate, Measured, MeasurementLimits, Pace, Part, Prober, RealTime, Unwatched,
     VirtualTime, Watch, compare, simulate,

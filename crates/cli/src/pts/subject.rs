@@ -15,7 +15,7 @@ use tailcut_base::config::Choice;
 use tailcut_host::BLOCK_BYTES;
 use tailcut_pts::Procedure;
 use tailcut_rt::file::FileOptions;
-use tailcut_rt::path::placement::cores;
+use tailcut_rt::placement::cores;
 use tailcut_rt::probe::{RealTime, VirtualTime};
 use tailcut_rt::pts::{DriveTester, End, Purge};
 use tailcut_rt::{Clock, Drive, EmulatedSsd, FileDrive};

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use std::fmt;
 use tailcut_base::Nanos;
 use tailcut_host::path::{Strategy, Wait};
-use tailcut_rt::path::{Harness, Plan, Poller, Rest, Submitters, Watch};
+use tailcut_path::{Harness, Plan, Poller, Rest, Submitters, Watch};
 
 /// A way to wait.
 #[derive(Clone, Debug, PartialEq)]

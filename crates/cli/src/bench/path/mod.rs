@@ -18,7 +18,7 @@ use rounds::{Cell, RoundSetup};
 use std::io::Write;
 use std::time::Instant;
 use tailcut_base::Nanos;
-use tailcut_rt::path::placement;
+use tailcut_rt::placement;
 
 /// Measurements of each form that are to count.
 const ENOUGH: usize = 7;

@@ -1,7 +1,7 @@
 //! What others took of the cores during a measurement, as the system counts it.
 
 use std::time::{Duration, Instant};
-use tailcut_rt::path::Usage;
+use tailcut_rt::placement::Usage;
 
 /// A moment from which on the load of others is counted.
 #[derive(Debug)]

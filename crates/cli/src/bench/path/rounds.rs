@@ -5,7 +5,8 @@ use super::interval::Interval;
 use super::others::LoadBaseline;
 use tailcut_base::Nanos;
 use tailcut_base::histogram::LatencyHistogram;
-use tailcut_rt::path::{FixedDrive, Length, Outcome, Rest, placement};
+use tailcut_path::{FixedDrive, Length, Outcome, Rest};
+use tailcut_rt::placement;
 
 /// The forms to measure, and where.
 #[derive(Clone, Debug)]

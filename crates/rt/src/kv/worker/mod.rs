@@ -28,7 +28,7 @@ use crate::Clock;
 use crate::ctl::{Steered, Steering};
 use crate::drive::{Answers, Drive};
 use crate::listener::Listener;
-use crate::path::placement;
+use crate::placement;
 use crate::reactor::{self, EDGE, Listeners, Reactor, Slots, Spin, Token};
 use crate::system;
 use admin::Checkup;

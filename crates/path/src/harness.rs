@@ -4,19 +4,18 @@ use super::control::{BenchControl, Length, Meter};
 use super::core_queue::CoreQueue;
 use super::device::{Device, Rest};
 use super::pair::queue_pair;
-use super::placement::{self, Usage};
 use super::plan::{Plan, Poller, Watch};
 use super::submitter::{self, Share};
 use super::wake_event::WakeEvent;
 use super::watch::watch;
-use crate::clock::Clock;
-use crate::drive::Drive;
-use crate::system;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Scope;
 use tailcut_base::Nanos;
 use tailcut_base::histogram::LatencyHistogram;
+use tailcut_rt::Clock;
+use tailcut_rt::Drive;
+use tailcut_rt::placement::{self, Usage};
 
 /// The threads that submit requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,12 +129,12 @@ impl Harness {
     /// Moves a thread to its core and level. Where the system refuses, it runs where it may, and the results
     /// show it.
     fn settle(&self, core: usize, part: Part) {
-        let _ = system::stay_on(core);
-        let _ = system::sleep_precisely();
+        let _ = tailcut_rt::stay_on(core);
+        let _ = tailcut_rt::sleep_precisely();
         if self.is_real_time {
             placement::go_before_others(part as u8).expect(NO_REAL_TIME);
         } else if part == Part::IdlePoller {
-            let _ = system::yield_to_all();
+            let _ = tailcut_rt::yield_to_all();
         }
     }
 

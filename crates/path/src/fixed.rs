@@ -1,12 +1,12 @@
 //! A drive with a fixed latency per request, whatever is in flight, for `tailcut bench path`.
 
-use crate::drive::{Announcement, Answers, Drive};
 use std::collections::VecDeque;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::{Nanos, Spans, Status, Time};
 use tailcut_host::{BLOCK_SECTORS, Bytes, Request, Response};
+use tailcut_rt::{Announcement, Answers, Drive};
 
 /// A drive of zeros with a fixed latency.
 #[derive(Debug)]

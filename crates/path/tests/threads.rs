@@ -5,8 +5,8 @@
 
 use tailcut_base::Nanos;
 use tailcut_host::path::Strategy;
-use tailcut_rt::path::{FixedDrive, Harness, Length, Plan, Poller, Rest, Submitters, placement};
-use tailcut_rt::{Drive, EmulatedSsd, MemoryDrive};
+use tailcut_path::{FixedDrive, Harness, Length, Plan, Poller, Rest, Submitters};
+use tailcut_rt::{Drive, EmulatedSsd, MemoryDrive, placement};
 use tailcut_ssd::{Preset, Ssd};
 
 const REQUESTS: u64 = 60;

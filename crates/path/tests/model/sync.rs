@@ -1,4 +1,4 @@
-//! The model's version of `path::sync`: explores every interleaving of threads, and every value that a
+//! The model's version of `sync`: explores every interleaving of threads, and every value that a
 //! processor may show them.
 
 pub use loom::sync::Mutex;

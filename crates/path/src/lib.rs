@@ -1,7 +1,7 @@
 //! The host's I/O path carried out by real threads (Shin 2017, chapters 3 and 4, in user space).
 //!
 //! Descriptions, tags and queue are those of [`tailcut_host::path`]; `tailcut_sim` runs them on modelled
-//! cores. This module has the threads:
+//! cores. `tailcut bench path` measures what is here; no server depends on it. This crate has the threads:
 //!
 //! * [`submitter`]: threads that submit requests, one at a time or many;
 //! * [`core_queue`]: the state shared by the threads of one core, and the work of each on its way in and out;
@@ -9,9 +9,12 @@
 //!   priority;
 //! * [`pair`]: the queue pair between a queue and the device; [`wake_event`]: sleeping until another thread
 //!   posts work;
-//! * [`device`]: the device's thread, which runs any [`Drive`](crate::Drive); [`fixed`] is one;
+//! * [`device`]: the device's thread, which runs any [`Drive`](tailcut_rt::Drive); [`fixed`] is one;
 //! * [`plan`]: how threads implement a strategy, and which strategies are refused;
-//! * [`harness`]: the benchmark over all of these, timed by [`control`]; [`placement`]: cores and priorities.
+//! * [`harness`]: the benchmark over all of these, timed by [`control`]; cores and priorities are those of
+//!   [`placement`](tailcut_rt::placement).
+
+#![allow(clippy::disallowed_types, reason = "threads in real time")]
 
 pub mod control;
 pub mod core_queue;
@@ -19,7 +22,6 @@ pub mod device;
 pub mod fixed;
 pub mod harness;
 pub mod pair;
-pub mod placement;
 pub mod plan;
 pub mod submitter;
 pub mod sync;
@@ -30,5 +32,4 @@ pub use control::Length;
 pub use device::Rest;
 pub use fixed::FixedDrive;
 pub use harness::{Harness, Outcome, Submitters};
-pub use placement::Usage;
 pub use plan::{Plan, Poller, Watch};

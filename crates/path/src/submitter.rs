@@ -2,13 +2,13 @@
 
 use super::control::{BenchControl, Meter};
 use super::core_queue::{CoreQueue, PendingWakeups};
-use super::placement::Usage;
 use super::sync::pause;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::random::Stream;
 use tailcut_base::{Class, Op, Status, Time};
 use tailcut_host::path::RequestId;
 use tailcut_host::{Bytes, Mirror, Request, Response};
+use tailcut_rt::placement::Usage;
 
 /// Measurements of one thread.
 #[derive(Debug, Default)]

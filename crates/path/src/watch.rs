@@ -4,12 +4,12 @@
 //! Each belongs to a queue and runs on its core, so that a thread it wakes runs on the core where it slept.
 
 use super::core_queue::{CoreQueue, PendingWakeups};
-use super::placement;
 use super::plan::{Poller, Watch};
 use super::sync::pause;
-use crate::clock::Clock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tailcut_base::Nanos;
+use tailcut_rt::Clock;
+use tailcut_rt::placement;
 
 /// Runs the polling thread that the queue's plan specifies, until `stop`; then the queue's event has to be
 /// woken once more. Calls `on_look` on each poll.

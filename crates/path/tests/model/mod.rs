@@ -7,13 +7,13 @@
 
 mod sync;
 
-#[path = "../../src/path/core_queue.rs"]
+#[path = "../../src/core_queue.rs"]
 mod core_queue;
-#[path = "../../src/path/pair.rs"]
+#[path = "../../src/pair.rs"]
 mod pair;
-#[path = "../../src/path/plan.rs"]
+#[path = "../../src/plan.rs"]
 mod plan;
-#[path = "../../src/path/wake_event.rs"]
+#[path = "../../src/wake_event.rs"]
 mod wake_event;
 
 use self::core_queue::{CoreQueue, PendingWakeups};

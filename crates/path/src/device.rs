@@ -6,8 +6,6 @@
 
 use super::pair::{CompletionEntry, DeviceEnd};
 use super::wake_event::WakeEvent;
-use crate::clock::Clock;
-use crate::drive::{Announcement, Answers, Drive};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
@@ -15,6 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tailcut_base::{Nanos, Time};
 use tailcut_host::path::RequestId;
 use tailcut_host::{Bytes, Response};
+use tailcut_rt::Clock;
+use tailcut_rt::{Announcement, Answers, Drive};
 
 /// How the device's thread waits when it is idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! Start and end of a measurement, for all of its threads.
 
-use super::placement::{self, Usage};
-use crate::clock::Clock;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tailcut_base::{Nanos, Time};
+use tailcut_rt::Clock;
+use tailcut_rt::placement::{self, Usage};
 
 /// Length of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
