@@ -11,11 +11,10 @@
 //! a write or trim with force unit access is durable when it is answered; a write changes no byte beside its
 //! own, acknowledged or not, before and after a power cut.
 
-use super::below::Below;
+use super::backed::{Backed, Backing};
 use super::plan::Plan;
 use super::stamp::{Content, Stamp};
-use super::subject::{Findings, Subject, SubjectHealth};
-use tailcut_base::control::{Control, ControlReply};
+use super::subject::Subject;
 use tailcut_base::{Class, Nanos, Op, Status, Time};
 use tailcut_host::unaligned::{self, Answer, Ask};
 use tailcut_host::wire::nbd::standard::*;
@@ -25,15 +24,12 @@ use tailcut_host::{BLOCK_BYTES, Bytes, Disk, Pool, Request, Response, Unaligned}
 /// Connections to an export over an array or a drive.
 #[derive(Debug)]
 pub struct BlockServer {
-    below: Below,
+    backing: Backing,
     /// Bytes of a cell.
     cell: u64,
     connections: u32,
     trims_to_zeros: bool,
     export: Option<Export>,
-    /// A request that the array has not accepted yet.
-    held: Option<Request<Bytes>>,
-    answers: Vec<Response<Bytes>>,
 }
 
 #[derive(Debug)]
@@ -49,51 +45,6 @@ struct Export {
 struct Pending {
     header: Header,
     command: Command,
-}
-
-impl BlockServer {
-    fn new(plan: &Plan, below: Below) -> BlockServer {
-        BlockServer {
-            below,
-            cell: u64::from(plan.cell),
-            connections: plan.connections,
-            trims_to_zeros: plan.seed.is_multiple_of(2),
-            export: None,
-            held: None,
-            answers: Vec::new(),
-        }
-    }
-
-    fn resume(&mut self, now: Time) {
-        if !self.below.is_ready() {
-            return;
-        }
-        let (disk, connections, trims_to_zeros) = (self.below.disk(), self.connections, self.trims_to_zeros);
-        let export = self.export.get_or_insert_with(|| Export::new(disk, connections, trims_to_zeros));
-        loop {
-            let mut has_moved = false;
-            for response in self.below.answers() {
-                export.machine.respond(response, &mut export.pool);
-                has_moved = true;
-            }
-            while let Some(request) =
-                self.held.take().or_else(|| export.machine.next_request(&mut export.pool))
-            {
-                if let Err(request) = self.below.submit(now, request) {
-                    self.held = Some(request);
-                    break;
-                }
-                has_moved = true;
-            }
-            while let Some(answer) = export.machine.next_answer() {
-                self.answers.push(export.reply(answer, self.cell));
-                has_moved = true;
-            }
-            if !has_moved {
-                return;
-            }
-        }
-    }
 }
 
 impl Export {
@@ -220,92 +171,65 @@ fn whole(cell: &[u8]) -> Bytes {
     block
 }
 
-impl Subject for BlockServer {
-    const KEEPS_ORDER: bool = true;
+impl Backed for BlockServer {
+    const IN_ORDER: bool = true;
 
-    fn create(now: Time, plan: &Plan, drives: &[Disk]) -> BlockServer {
-        BlockServer::new(plan, Below::create(now, plan, drives))
+    fn over(plan: &Plan, backing: Backing, _: bool) -> BlockServer {
+        BlockServer {
+            backing,
+            cell: u64::from(plan.cell),
+            connections: plan.connections,
+            trims_to_zeros: plan.seed.is_multiple_of(2),
+            export: None,
+        }
     }
 
-    fn open(now: Time, plan: &Plan, drives: &[(usize, Disk)]) -> BlockServer {
-        BlockServer::new(plan, Below::open(now, plan, drives))
+    fn backing(&self) -> &Backing {
+        &self.backing
     }
 
-    fn refused(&self) -> Option<String> {
-        self.below.refused()
+    fn backing_mut(&mut self) -> &mut Backing {
+        &mut self.backing
     }
 
-    fn stale(&self) -> &[usize] {
-        self.below.stale()
+    fn resume(&mut self, now: Time) {
+        let Backing { below, .. } = &self.backing;
+        if !below.is_ready() {
+            return;
+        }
+        let (disk, connections, trims_to_zeros) = (below.disk(), self.connections, self.trims_to_zeros);
+        let export = self.export.get_or_insert_with(|| Export::new(disk, connections, trims_to_zeros));
+        loop {
+            let mut has_moved = false;
+            for response in self.backing.below.answers() {
+                export.machine.respond(response, &mut export.pool);
+                has_moved = true;
+            }
+            has_moved |= self.backing.submit(now, || export.machine.next_request(&mut export.pool));
+            while let Some(answer) = export.machine.next_answer() {
+                self.backing.answers.push(export.reply(answer, self.cell));
+                has_moved = true;
+            }
+            if !has_moved {
+                return;
+            }
+        }
     }
 
-    fn is_ready(&self) -> bool {
-        self.below.is_ready()
+    fn is_serving(&self) -> bool {
+        self.backing.below.is_ready()
     }
 
-    fn disk(&self) -> Disk {
-        let disk = self.below.disk();
+    fn export(&self) -> Disk {
+        let disk = self.backing.below.disk();
         let cells = (disk.blocks * (BLOCK_BYTES / self.cell)).min(MOST_CELLS);
         Disk { blocks: cells, ..disk }
     }
 
-    fn health(&self) -> SubjectHealth {
-        self.below.health()
-    }
-
-    fn findings(&self) -> Findings {
-        self.below.findings()
-    }
-
-    fn counts(&self) -> String {
-        self.below.counts()
-    }
-
-    fn submit(&mut self, now: Time, request: Request<Bytes>) -> Result<(), Request<Bytes>> {
+    fn accept(&mut self, now: Time, request: Request<Bytes>) {
         self.resume(now);
         let export = self.export.as_mut().expect("it is ready");
         export.take(&request, self.cell);
-        self.resume(now);
-        Ok(())
-    }
-
-    fn answered(&mut self, now: Time, drive: usize, response: Response<Bytes>) {
-        self.below.answered(now, drive, response);
-        self.resume(now);
-    }
-
-    fn next_event(&self) -> Time {
-        self.below.next_event()
-    }
-
-    fn advance(&mut self, now: Time) {
-        self.below.advance(now);
-        self.resume(now);
-    }
-
-    fn sent(&mut self) -> Vec<(usize, Request<Bytes>)> {
-        self.below.sent()
-    }
-
-    fn answers(&mut self) -> Vec<Response<Bytes>> {
-        std::mem::take(&mut self.answers)
-    }
-
-    fn controls(&mut self) -> Vec<(usize, Control)> {
-        self.below.controls()
-    }
-
-    fn control_answered(&mut self, now: Time, drive: usize, call: Control, reply: ControlReply) {
-        self.below.control_answered(now, drive, call, reply);
-        self.resume(now);
-    }
-
-    fn replace(&mut self, now: Time, drive: usize, disk: Disk) {
-        self.below.replace(now, drive, disk);
-    }
-
-    fn scrub(&mut self, now: Time) {
-        self.below.scrub(now);
     }
 }
 

@@ -80,6 +80,7 @@
 //! | the last descriptor of a log layout | nothing: it is taken for the end of what was written | no | no |
 
 pub mod arrays;
+pub mod backed;
 pub mod below;
 pub mod block;
 pub mod drive;

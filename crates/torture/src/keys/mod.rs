@@ -16,18 +16,17 @@
 
 pub(crate) mod task;
 
-use super::below::Below;
+use super::backed::{Backed, Backing};
 use super::plan::{KvKeep, Plan};
-use super::subject::{Findings, Subject, SubjectHealth};
-use tailcut_base::control::{Control, ControlReply};
+use super::subject::Subject;
 use tailcut_base::{Nanos, Status, Time};
 use tailcut_host::kv::{Append, Engine, Keep, OpenMode, Opening, Settings, WriteNumber};
-use tailcut_host::{Bytes, Disk, Request, Response};
+use tailcut_host::{Bytes, Disk, Request};
 
 /// A key-value engine over an array or a drive.
 #[derive(Debug)]
 pub struct Keys {
-    below: Below,
+    backing: Backing,
     settings: Settings,
     making: OpenMode,
     /// Keys that the plan asks for; there are fewer where they would not fit.
@@ -35,16 +34,11 @@ pub struct Keys {
     phase: Phase,
     /// Requests of the host under way, in the order in which they came.
     tasks: Vec<Task>,
-    answers: Vec<Response<Bytes>>,
-    /// What the array did not take.
-    held: Option<Request<Bytes>>,
     tickets: u32,
     now: Time,
     /// When it goes on with finding what is on flash, if there is anything for it to go on with.
     recovers_at: Time,
     may_recover: bool,
-    /// Retries of the engine since it last had room.
-    retries: u32,
 }
 
 #[derive(Debug)]
@@ -90,51 +84,15 @@ impl Phase {
 }
 
 impl Keys {
-    fn new(plan: &Plan, below: Below, making: OpenMode) -> Keys {
-        Keys {
-            below,
-            settings: settings(plan),
-            making,
-            most_keys: plan.keys,
-            phase: Phase::Waiting,
-            tasks: Vec::new(),
-            answers: Vec::new(),
-            held: None,
-            tickets: 0,
-            now: Time::ZERO,
-            recovers_at: Time::ZERO,
-            may_recover: false,
-            retries: 0,
-        }
-    }
-
     /// Keys for which there is room three times over.
     fn keys(&self) -> u64 {
-        keys(&self.settings, &self.below.disk(), self.most_keys)
-    }
-
-    /// Goes on until nothing can be done without time or a drive.
-    fn resume(&mut self, now: Time) {
-        self.now = now;
-        if self.below.is_ready() && matches!(self.phase, Phase::Waiting) {
-            let opening = Opening::new(self.settings, self.below.disk(), self.making);
-            self.phase = Phase::Opening(Box::new(opening));
-        }
-        if let Phase::Serving(engine) = &mut self.phase {
-            engine.tick(now, unix(now));
-            if now >= self.recovers_at && (self.may_recover || engine.can_recover()) {
-                self.may_recover = engine.recover(RECORDS);
-                self.recovers_at = now + RECOVERS_EVERY;
-            }
-        }
-        // What was refused may have given the engine something to do, too.
-        while self.below.is_ready() && (self.exchange(now) | self.serve() || self.exchange(now)) {}
+        keys(&self.settings, &self.backing.below.disk(), self.most_keys)
     }
 
     /// Takes answers from the disk and gives it requests. True if there were any.
     fn exchange(&mut self, now: Time) -> bool {
         let mut has_moved = false;
-        for response in self.below.answers() {
+        for response in self.backing.below.answers() {
             (has_moved, self.may_recover) = (true, true);
             match &mut self.phase {
                 Phase::Opening(opening) => opening.respond(response),
@@ -142,13 +100,7 @@ impl Keys {
                 Phase::Waiting | Phase::Refused(_) => {}
             }
         }
-        while let Some(request) = self.held.take().or_else(|| self.phase.next_request()) {
-            if let Err(request) = self.below.submit(now, request) {
-                self.held = Some(request);
-                break;
-            }
-            has_moved = true;
-        }
+        has_moved |= self.backing.submit(now, || self.phase.next_request());
         if let Phase::Opening(opening) = &mut self.phase
             && opening.is_done()
         {
@@ -179,7 +131,7 @@ impl Keys {
             let task = task.expect("somebody waits for what is fetched");
             self.tasks[task].ticket = None;
             if let Some(answer) = self.tasks[task].fetched(&fetched, &self.settings) {
-                self.answers.push(answer);
+                self.backing.answers.push(answer);
                 self.tasks.remove(task);
             }
             engine.give_back(fetched);
@@ -191,7 +143,7 @@ impl Keys {
             let before = (task.done, task.ticket, task.point);
             let answer = task.advance(engine, keys, &mut self.tickets);
             has_moved |= (task.done, task.ticket, task.point) != before || answer.is_some();
-            self.answers.extend(answer);
+            self.backing.answers.extend(answer);
             !task.is_finished()
         });
         self.tasks = tasks;
@@ -221,147 +173,99 @@ pub(crate) fn settings(plan: &Plan) -> Settings {
     }
 }
 
+/// True if an engine with these settings writes what it has acknowledged by itself.
+pub(crate) fn writes_at_once(settings: &Settings) -> bool {
+    settings.keep == Keep::Everything || settings.append == Append::AtOnce
+}
+
 /// Seconds of Unix time.
 pub(crate) fn unix(now: Time) -> u32 {
     1 + (now.0 / SECOND.0) as u32
 }
 
-impl Subject for Keys {
-    fn create(now: Time, plan: &Plan, drives: &[Disk]) -> Keys {
-        let making = OpenMode::Create { store: u128::from(plan.seed) + 1, seed: plan.seed };
-        Keys::new(plan, Below::create(now, plan, drives), making)
-    }
-
-    fn open(now: Time, plan: &Plan, drives: &[(usize, Disk)]) -> Keys {
-        Keys::new(plan, Below::open(now, plan, drives), OpenMode::Open)
-    }
-
-    fn refused(&self) -> Option<String> {
-        match &self.phase {
-            Phase::Refused(why) => Some(why.clone()),
-            _ => self.below.refused(),
+impl Backed for Keys {
+    fn over(plan: &Plan, backing: Backing, is_new: bool) -> Keys {
+        let making = match is_new {
+            true => OpenMode::Create { store: u128::from(plan.seed) + 1, seed: plan.seed },
+            false => OpenMode::Open,
+        };
+        Keys {
+            backing,
+            settings: settings(plan),
+            making,
+            most_keys: plan.keys,
+            phase: Phase::Waiting,
+            tasks: Vec::new(),
+            tickets: 0,
+            now: Time::ZERO,
+            recovers_at: Time::ZERO,
+            may_recover: false,
         }
     }
 
-    fn stale(&self) -> &[usize] {
-        self.below.stale()
+    fn backing(&self) -> &Backing {
+        &self.backing
     }
 
-    fn is_ready(&self) -> bool {
+    fn backing_mut(&mut self) -> &mut Backing {
+        &mut self.backing
+    }
+
+    fn resume(&mut self, now: Time) {
+        self.now = now;
+        if self.backing.below.is_ready() && matches!(self.phase, Phase::Waiting) {
+            let opening = Opening::new(self.settings, self.backing.below.disk(), self.making);
+            self.phase = Phase::Opening(Box::new(opening));
+        }
+        if let Phase::Serving(engine) = &mut self.phase {
+            engine.tick(now, unix(now));
+            if now >= self.recovers_at && (self.may_recover || engine.can_recover()) {
+                self.may_recover = engine.recover(RECORDS);
+                self.recovers_at = now + RECOVERS_EVERY;
+            }
+        }
+        // What was refused may have given the engine something to do, too.
+        while self.backing.below.is_ready() && (self.exchange(now) | self.serve() || self.exchange(now)) {}
+    }
+
+    fn own_refusal(&self) -> Option<String> {
+        if let Phase::Refused(why) = &self.phase { Some(why.clone()) } else { None }
+    }
+
+    fn is_serving(&self) -> bool {
         matches!(self.phase, Phase::Serving(_))
     }
 
-    fn disk(&self) -> Disk {
-        Disk { blocks: self.keys(), volatile_cache: true, ..self.below.disk() }
+    fn export(&self) -> Disk {
+        Disk { blocks: self.keys(), volatile_cache: true, ..self.backing.below.disk() }
     }
 
-    fn health(&self) -> SubjectHealth {
-        self.below.health()
+    fn engines(&self) -> Vec<&Engine> {
+        if let Phase::Serving(engine) = &self.phase { vec![engine] } else { Vec::new() }
     }
 
-    fn findings(&self) -> Findings {
-        let mut findings = self.below.findings();
-        if let Phase::Serving(engine) = &self.phase {
-            findings.corrupt += engine.figures().damaged;
-            findings.collected += engine.figures().reclaimed;
-        }
-        findings
+    fn writes_at_once(&self) -> bool {
+        writes_at_once(&self.settings)
     }
 
-    fn counts(&self) -> String {
-        let of = |engine: &Engine| (format!("{:?}", engine.figures()), engine.items(), engine.memory_used());
-        let store = match &self.phase {
-            Phase::Serving(engine) => Some(of(engine)),
-            _ => None,
-        };
-        format!("{store:?} {}", self.below.counts())
+    fn accept(&mut self, _: Time, request: Request<Bytes>) {
+        self.tasks.push(Task { request, done: 0, found: Vec::new(), ticket: None, point: None });
     }
 
-    fn can_write(&self) -> bool {
-        !matches!(&self.phase, Phase::Serving(engine) if engine.has_failed())
-    }
-
-    fn is_durable_at_rest(&self) -> bool {
-        let Phase::Serving(engine) = &self.phase else { return false };
-        let writes_at_once = self.settings.keep == Keep::Everything || self.settings.append == Append::AtOnce;
-        writes_at_once && !engine.has_failed() && !engine.is_full()
-    }
-
-    fn check_at_rest(&self) -> Result<(), String> {
-        match &self.phase {
-            Phase::Serving(engine) if engine.is_idle() => engine.check_at_rest()?,
-            Phase::Serving(engine) => engine.check()?,
-            _ => {}
-        }
-        self.below.check_at_rest()
-    }
-
-    fn submit(&mut self, now: Time, request: Request<Bytes>) -> Result<(), Request<Bytes>> {
-        let task = Task { request, done: 0, found: Vec::new(), ticket: None, point: None };
-        self.tasks.push(task);
-        self.resume(now);
-        Ok(())
-    }
-
-    fn answered(&mut self, now: Time, drive: usize, response: Response<Bytes>) {
-        self.below.answered(now, drive, response);
-        self.resume(now);
-    }
-
-    fn next_event(&self) -> Time {
-        // A flash drive that is full for good would be retried for ever.
-        let may_retry = self.retries < MAX_RETRIES;
-        let of = |engine: &Engine| match engine.is_full() && !may_retry {
+    fn own_event(&self) -> Time {
+        let of = |engine: &Engine| match engine.is_full() && !self.backing.may_retry() {
             true => Time::NEVER,
             false => engine.next_event(),
         };
-        let own = match &self.phase {
+        match &self.phase {
             Phase::Serving(engine) if self.may_recover || engine.can_recover() => {
                 self.recovers_at.min(of(engine))
             }
             Phase::Serving(engine) => of(engine),
             // The drive of a store without an array is there at once.
-            Phase::Waiting if self.below.is_ready() => self.now,
+            Phase::Waiting if self.backing.below.is_ready() => self.now,
             _ => Time::NEVER,
-        };
-        own.min(self.below.next_event())
-    }
-
-    fn advance(&mut self, now: Time) {
-        if let Phase::Serving(engine) = &self.phase {
-            let is_retry = engine.is_full() && engine.next_event() <= now;
-            let retries = (self.retries + u32::from(is_retry)).min(MAX_RETRIES);
-            self.retries = if engine.is_full() { retries } else { 0 };
         }
-        if self.below.next_event() <= now {
-            self.below.advance(now);
-        }
-        self.resume(now);
-    }
-
-    fn sent(&mut self) -> Vec<(usize, Request<Bytes>)> {
-        self.below.sent()
-    }
-
-    fn answers(&mut self) -> Vec<Response<Bytes>> {
-        std::mem::take(&mut self.answers)
-    }
-
-    fn controls(&mut self) -> Vec<(usize, Control)> {
-        self.below.controls()
-    }
-
-    fn control_answered(&mut self, now: Time, drive: usize, call: Control, reply: ControlReply) {
-        self.below.control_answered(now, drive, call, reply);
-        self.resume(now);
-    }
-
-    fn replace(&mut self, now: Time, drive: usize, disk: Disk) {
-        self.below.replace(now, drive, disk);
-    }
-
-    fn scrub(&mut self, now: Time) {
-        self.below.scrub(now);
     }
 }
 
@@ -375,10 +279,6 @@ const SECOND: Nanos = Nanos::millis(2);
 /// Records that are found at a time, and how often: recovery runs beside the requests of the host.
 const RECORDS: usize = 4;
 const RECOVERS_EVERY: Nanos = Nanos::micros(20);
-
-/// Retries, one a second, of an engine that is full: more than full drives refuse writes before they have room
-/// again.
-pub(crate) const MAX_RETRIES: u32 = 128;
 
 /// Segments that are never full: the first, and what the log keeps for itself.
 const SPARE_SEGMENTS: u32 = 7;

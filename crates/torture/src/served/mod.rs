@@ -11,24 +11,23 @@
 mod client;
 mod threads;
 
-use super::below::Below;
+use super::backed::{Backed, Backing};
 use super::keys;
 use super::plan::{KvKeep, Plan};
 use super::stamp::{Content, Stamp};
-use super::subject::{Findings, Subject, SubjectHealth};
+use super::subject::Subject;
 use client::Outcome;
-use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Op, Status, Time};
 use tailcut_host::kv::session::{ServiceSettings, Shard};
-use tailcut_host::kv::{Append, Engine, Keep, OpenMode, Opening, Settings, WriteNumber};
+use tailcut_host::kv::{Engine, OpenMode, Opening, Settings, WriteNumber};
 use tailcut_host::{BLOCK_BYTES, Bytes, Disk, Request, Response};
 use threads::Server;
 
 /// A key-value server over an array or a drive.
 #[derive(Debug)]
 pub struct Served {
-    below: Below,
+    backing: Backing,
     settings: Settings,
     service: ServiceSettings,
     seed: u64,
@@ -38,12 +37,7 @@ pub struct Served {
     most_keys: u64,
     phase: Phase,
     tasks: Vec<Task>,
-    answers: Vec<Response<Bytes>>,
-    /// What the array did not take.
-    held: Option<Request<Bytes>>,
     now: Time,
-    /// Retries of the engines since they last had room.
-    retries: u32,
 }
 
 #[derive(Debug)]
@@ -68,33 +62,9 @@ struct Task {
 }
 
 impl Served {
-    fn new(plan: &Plan, below: Below, is_new: bool) -> Served {
-        let settings = keys::settings(plan);
-        // As memcached counts items: a little more than the engine does.
-        let most_item = settings.most_item + 1024;
-        let is_durable = plan.keep == KvKeep::Store && plan.seed.is_multiple_of(3);
-        let service = ServiceSettings { most_item, is_durable, client_memory: 1 << 20, process: 1 };
-        Served {
-            below,
-            settings,
-            service,
-            seed: plan.seed,
-            is_new,
-            threads: plan.threads,
-            shards: plan.shards(),
-            most_keys: plan.keys,
-            phase: Phase::Waiting,
-            tasks: Vec::new(),
-            answers: Vec::new(),
-            held: None,
-            now: Time::ZERO,
-            retries: 0,
-        }
-    }
-
     /// The part of the disk that a shard has. Segments of all parts lie as those of one store do.
     fn part(&self) -> Disk {
-        let disk = self.below.disk();
+        let disk = self.backing.below.disk();
         let segment = u64::from(self.settings.segment_blocks);
         let blocks = disk.blocks / u64::from(self.shards) / segment * segment;
         Disk { blocks, depth: (disk.depth / self.shards).max(1), ..disk }
@@ -111,37 +81,11 @@ impl Served {
         if let Phase::Serving(server) = &self.phase { Some(server) } else { None }
     }
 
-    fn engines(&self) -> impl Iterator<Item = &Engine> {
-        self.server().into_iter().flat_map(|server| server.shards().map(Shard::engine))
-    }
-
-    /// Continues until nothing can be done without time or a drive.
-    fn resume(&mut self, now: Time) {
-        self.now = now;
-        if self.below.is_ready() && matches!(self.phase, Phase::Waiting) {
-            let part = self.part();
-            let mode = |shard: u32| match self.is_new {
-                true => {
-                    OpenMode::Create { store: u128::from(self.seed + u64::from(shard)) + 1, seed: self.seed }
-                }
-                false => OpenMode::Open,
-            };
-            let opening = |shard| Opening::new(self.settings, part.clone(), mode(shard));
-            self.phase = Phase::Opening((0..self.shards).map(opening).collect());
-        }
-        if let Phase::Serving(server) = &mut self.phase {
-            server.tick(now, u64::from(keys::unix(now)));
-            server.advance();
-        }
-        self.settle();
-        while self.below.is_ready() && self.exchange(now) {}
-    }
-
     /// Takes answers from the disk and gives it requests. True if there were any.
     fn exchange(&mut self, now: Time) -> bool {
         let (of, blocks) = (self.shards, self.part().blocks);
         let mut has_moved = false;
-        for response in self.below.answers() {
+        for response in self.backing.below.answers() {
             has_moved = true;
             let (shard, response) = (response.id % of, Response { id: response.id / of, ..response });
             match &mut self.phase {
@@ -150,17 +94,11 @@ impl Served {
                 Phase::Waiting | Phase::Refused(_) => {}
             }
         }
-        while let Some(request) = self.held.take().or_else(|| {
+        has_moved |= self.backing.submit(now, || {
             let (shard, request) = self.phase.next_request()?;
             let (id, block) = (request.id * of + shard, request.block + u64::from(shard) * blocks);
             Some(Request { id, block, ..request })
-        }) {
-            if let Err(request) = self.below.submit(now, request) {
-                self.held = Some(request);
-                break;
-            }
-            has_moved = true;
-        }
+        });
         if let Phase::Opening(openings) = &mut self.phase
             && openings.iter().all(Opening::is_done)
         {
@@ -203,7 +141,7 @@ impl Served {
         // A server ends where its drive is gone.
         let is_gone = server.shards().any(|shard| shard.engine().unreadable().is_some());
         let is_durable = self.service.is_durable;
-        let answers = &mut self.answers;
+        let answers = &mut self.backing.answers;
         self.tasks.retain_mut(|task| {
             let answer = task.answer(server, is_durable, is_gone);
             let is_over = answer.is_some();
@@ -261,75 +199,84 @@ impl Phase {
     }
 }
 
-impl Subject for Served {
-    fn create(now: Time, plan: &Plan, drives: &[Disk]) -> Served {
-        Served::new(plan, Below::create(now, plan, drives), true)
-    }
-
-    fn open(now: Time, plan: &Plan, drives: &[(usize, Disk)]) -> Served {
-        Served::new(plan, Below::open(now, plan, drives), false)
-    }
-
-    fn refused(&self) -> Option<String> {
-        match &self.phase {
-            Phase::Refused(why) => Some(why.clone()),
-            _ => self.below.refused(),
+impl Backed for Served {
+    fn over(plan: &Plan, backing: Backing, is_new: bool) -> Served {
+        let settings = keys::settings(plan);
+        // As memcached counts items: a little more than the engine does.
+        let most_item = settings.most_item + 1024;
+        let is_durable = plan.keep == KvKeep::Store && plan.seed.is_multiple_of(3);
+        let service = ServiceSettings { most_item, is_durable, client_memory: 1 << 20, process: 1 };
+        Served {
+            backing,
+            settings,
+            service,
+            seed: plan.seed,
+            is_new,
+            threads: plan.threads,
+            shards: plan.shards(),
+            most_keys: plan.keys,
+            phase: Phase::Waiting,
+            tasks: Vec::new(),
+            now: Time::ZERO,
         }
     }
 
-    fn stale(&self) -> &[usize] {
-        self.below.stale()
+    fn backing(&self) -> &Backing {
+        &self.backing
     }
 
-    fn is_ready(&self) -> bool {
+    fn backing_mut(&mut self) -> &mut Backing {
+        &mut self.backing
+    }
+
+    fn resume(&mut self, now: Time) {
+        self.now = now;
+        if self.backing.below.is_ready() && matches!(self.phase, Phase::Waiting) {
+            let part = self.part();
+            let mode = |shard: u32| match self.is_new {
+                true => {
+                    OpenMode::Create { store: u128::from(self.seed + u64::from(shard)) + 1, seed: self.seed }
+                }
+                false => OpenMode::Open,
+            };
+            let opening = |shard| Opening::new(self.settings, part.clone(), mode(shard));
+            self.phase = Phase::Opening((0..self.shards).map(opening).collect());
+        }
+        if let Phase::Serving(server) = &mut self.phase {
+            server.tick(now, u64::from(keys::unix(now)));
+            server.advance();
+        }
+        self.settle();
+        while self.backing.below.is_ready() && self.exchange(now) {}
+    }
+
+    fn own_refusal(&self) -> Option<String> {
+        if let Phase::Refused(why) = &self.phase { Some(why.clone()) } else { None }
+    }
+
+    fn is_serving(&self) -> bool {
         self.server().is_some()
     }
 
-    fn disk(&self) -> Disk {
-        Disk { blocks: self.keys(), volatile_cache: true, ..self.below.disk() }
+    fn export(&self) -> Disk {
+        Disk { blocks: self.keys(), volatile_cache: true, ..self.backing.below.disk() }
     }
 
-    fn health(&self) -> SubjectHealth {
-        self.below.health()
+    fn engines(&self) -> Vec<&Engine> {
+        self.server().into_iter().flat_map(|server| server.shards().map(Shard::engine)).collect()
     }
 
-    fn findings(&self) -> Findings {
-        let mut findings = self.below.findings();
-        for engine in self.engines() {
-            findings.corrupt += engine.figures().damaged;
-            findings.collected += engine.figures().reclaimed;
-        }
-        findings
+    fn writes_at_once(&self) -> bool {
+        keys::writes_at_once(&self.settings)
     }
 
-    fn counts(&self) -> String {
-        let of = |engine: &Engine| (format!("{:?}", engine.figures()), engine.items(), engine.memory_used());
-        let stores: Vec<_> = self.engines().map(of).collect();
-        let deferred = self.server().map(Server::deferred);
-        format!("{stores:?} {deferred:?} {}", self.below.counts())
+    fn own_counts(&self) -> String {
+        format!("{:?}", self.server().map(Server::deferred))
     }
 
-    fn can_write(&self) -> bool {
-        !self.engines().any(Engine::has_failed)
-    }
-
-    fn is_durable_at_rest(&self) -> bool {
-        let writes_at_once = self.settings.keep == Keep::Everything || self.settings.append == Append::AtOnce;
-        writes_at_once
-            && self.is_ready()
-            && !self.engines().any(|engine| engine.has_failed() || engine.is_full())
-    }
-
-    fn check_at_rest(&self) -> Result<(), String> {
-        for engine in self.engines() {
-            if engine.is_idle() { engine.check_at_rest()? } else { engine.check()? }
-        }
-        self.below.check_at_rest()
-    }
-
-    fn submit(&mut self, now: Time, request: Request<Bytes>) -> Result<(), Request<Bytes>> {
+    fn accept(&mut self, _: Time, request: Request<Bytes>) {
         let (keys, most) = (self.keys(), self.settings.most_item);
-        let Phase::Serving(server) = &mut self.phase else { return Err(request) };
+        let Phase::Serving(server) = &mut self.phase else { return };
         let (id, op) = (request.id, request.op);
         // Some hosts send all requests for a key over one connection.
         let number = if self.seed.is_multiple_of(2) { id } else { (request.block / 4) as u32 };
@@ -354,59 +301,14 @@ impl Subject for Served {
         }
         let found = if op == Op::Read { vec![Bytes::default(); left as usize] } else { Vec::new() };
         self.tasks.push(Task { request, left, found, has_failed: false, points: None });
-        self.resume(now);
-        Ok(())
     }
 
-    fn answered(&mut self, now: Time, drive: usize, response: Response<Bytes>) {
-        self.below.answered(now, drive, response);
-        self.resume(now);
-    }
-
-    fn next_event(&self) -> Time {
-        let own = match &self.phase {
-            // A drive that is full for good would be retried for ever.
-            Phase::Serving(server) => server.next_event(self.retries < keys::MAX_RETRIES),
+    fn own_event(&self) -> Time {
+        match &self.phase {
+            Phase::Serving(server) => server.next_event(self.backing.may_retry()),
             // The drive of a store without an array is there at once.
-            Phase::Waiting if self.below.is_ready() => self.now,
+            Phase::Waiting if self.backing.below.is_ready() => self.now,
             _ => Time::NEVER,
-        };
-        own.min(self.below.next_event())
-    }
-
-    fn advance(&mut self, now: Time) {
-        if self.below.next_event() <= now {
-            self.below.advance(now);
         }
-        let is_retry = self.engines().any(|engine| engine.is_full() && engine.next_event() <= now);
-        let is_full = self.engines().any(Engine::is_full);
-        let retries = (self.retries + u32::from(is_retry)).min(keys::MAX_RETRIES);
-        self.retries = if is_full { retries } else { 0 };
-        self.resume(now);
-    }
-
-    fn sent(&mut self) -> Vec<(usize, Request<Bytes>)> {
-        self.below.sent()
-    }
-
-    fn answers(&mut self) -> Vec<Response<Bytes>> {
-        std::mem::take(&mut self.answers)
-    }
-
-    fn controls(&mut self) -> Vec<(usize, Control)> {
-        self.below.controls()
-    }
-
-    fn control_answered(&mut self, now: Time, drive: usize, call: Control, reply: ControlReply) {
-        self.below.control_answered(now, drive, call, reply);
-        self.resume(now);
-    }
-
-    fn replace(&mut self, now: Time, drive: usize, disk: Disk) {
-        self.below.replace(now, drive, disk);
-    }
-
-    fn scrub(&mut self, now: Time) {
-        self.below.scrub(now);
     }
 }
