@@ -6,7 +6,7 @@ use tailcut_base::cast::to_u32;
 
 /// The CRC-32C of these bytes.
 #[inline]
-pub fn crc32c(bytes: &[u8]) -> u32 {
+pub(crate) fn crc32c(bytes: &[u8]) -> u32 {
     let mut sum = Crc32c::new();
     sum.add(bytes);
     sum.value()
@@ -14,24 +14,24 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
 
 /// An incremental CRC-32C.
 #[derive(Clone, Copy, Debug)]
-pub struct Crc32c(Digest);
+pub(crate) struct Crc32c(Digest);
 
 impl Crc32c {
     /// The checksum of no bytes.
     #[inline]
-    pub fn new() -> Crc32c {
+    pub(crate) fn new() -> Crc32c {
         Crc32c(Digest::new(CrcAlgorithm::Crc32Iscsi))
     }
 
     /// Adds the next bytes.
     #[inline]
-    pub fn add(&mut self, bytes: &[u8]) {
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
     /// The checksum of all bytes added.
     #[inline]
-    pub fn value(&self) -> u32 {
+    pub(crate) fn value(&self) -> u32 {
         to_u32(self.0.finalize())
     }
 }

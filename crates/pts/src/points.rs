@@ -17,7 +17,7 @@ pub enum Point {
 }
 
 /// Largest mean response time of the point with the most I/Os per second.
-pub const PATIENCE: Nanos = Nanos::millis(5);
+pub(crate) const PATIENCE: Nanos = Nanos::millis(5);
 
 impl Point {
     /// All points, in the order of measurement.

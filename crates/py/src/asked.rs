@@ -8,7 +8,7 @@ use tailcut::scenario::Source;
 /// The workload and the settings of a run: a dictionary with these keys.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct RunRequest {
+pub(crate) struct RunRequest {
     /// The file of the scenario.
     path: Option<PathBuf>,
     /// Or its text, with its name for messages.
@@ -23,7 +23,7 @@ pub struct RunRequest {
 
 impl RunRequest {
     /// As arguments of the command `run`.
-    pub fn arguments(self) -> RunArguments {
+    pub(crate) fn arguments(self) -> RunArguments {
         RunArguments {
             scenario: self.path,
             text: self.text.map(|(name, text)| Source::file(name, text)),
@@ -40,7 +40,7 @@ impl RunRequest {
     }
 
     /// As the base of a comparison, whose seed is a setting like any other.
-    pub fn base(mut self) -> RunArguments {
+    pub(crate) fn base(mut self) -> RunArguments {
         self.sets.extend(self.seed.take().map(|seed| format!("seed={seed}")));
         self.arguments()
     }

@@ -10,7 +10,7 @@ use tailcut::interrupt::Interrupt;
 
 /// State shared by the work and the waiting thread.
 #[derive(Default)]
-pub struct Watch {
+pub(crate) struct Watch {
     /// Stops the work.
     pub interrupt: Interrupt,
     done: AtomicU64,
@@ -19,7 +19,7 @@ pub struct Watch {
 
 impl Watch {
     /// Records how much is done, and of how much if that is known.
-    pub fn note(&self, done: u64, all: Option<u64>) {
+    pub(crate) fn note(&self, done: u64, all: Option<u64>) {
         self.done.store(done, Ordering::Relaxed);
         self.all.store(all.unwrap_or(0), Ordering::Relaxed);
     }
@@ -35,7 +35,7 @@ impl Watch {
 /// Runs `job` on another thread, without the interpreter's lock. Twenty times a second the calling thread
 /// checks for signals and calls `tell`; if either raises, the work is stopped, awaited, and its result
 /// dropped. A panic of the work resumes in the calling thread, where PyO3 turns it into an exception.
-pub fn away<T: Send>(
+pub(crate) fn away<T: Send>(
     py: Python<'_>,
     tell: Option<&Bound<'_, PyAny>>,
     job: impl FnOnce(&Watch) -> T + Send,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// The type of a column made in Python.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     Text,
     Int,
     Float,
@@ -35,7 +35,7 @@ impl<'py> FromPyObject<'_, 'py> for Kind {
 
 impl Kind {
     /// A column of these values, with nulls for None.
-    pub fn array(self, values: &Bound<'_, PyList>) -> PyResult<ArrayRef> {
+    pub(crate) fn array(self, values: &Bound<'_, PyList>) -> PyResult<ArrayRef> {
         Ok(match self {
             Kind::Text => Arc::new(StringArray::from(values.extract::<Vec<Option<String>>>()?)),
             Kind::Int => Arc::new(Int64Array::from(values.extract::<Vec<Option<i64>>>()?)),
@@ -46,7 +46,7 @@ impl Kind {
 }
 
 /// The value in a row of a column, as a Python object.
-pub fn value<'py>(py: Python<'py>, column: &ArrayRef, row: usize) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn value<'py>(py: Python<'py>, column: &ArrayRef, row: usize) -> PyResult<Bound<'py, PyAny>> {
     if column.is_null(row) {
         return Ok(py.None().into_bound(py));
     }

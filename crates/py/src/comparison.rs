@@ -23,7 +23,7 @@ type Named = (String, Vec<String>);
 /// The definition of a comparison: a dictionary with these keys.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct ComparisonRequest {
+pub(crate) struct ComparisonRequest {
     /// Name and levels of each factor.
     factors: Vec<(String, Vec<Named>)>,
     /// A grid in a file.
@@ -143,7 +143,7 @@ impl Plan {
 /// Executes an open run of a plan, perhaps on another machine, and returns the line for [`Plan::keep`]. Fails
 /// if the scenario would be a different one.
 #[pyfunction]
-pub fn run_job(py: Python<'_>, digest: String, scenario: String) -> PyResult<String> {
+pub(crate) fn run_job(py: Python<'_>, digest: String, scenario: String) -> PyResult<String> {
     let job = Job { digest, scenario };
     let line = away(py, None, |watch| job.run(&|| watch.interrupt.asked()))?.map_err(raised)?;
     line.ok_or_else(|| PyKeyboardInterrupt::new_err(()))

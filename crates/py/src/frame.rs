@@ -18,7 +18,7 @@ use tailcut_workload::trace::Records;
 
 /// Writes the requests of an Arrow stream exporter to a file as a trace, in the order of `due_ns`.
 #[pyfunction]
-pub fn write_trace(py: Python<'_>, frame: Bound<'_, PyAny>, path: PathBuf) -> PyResult<()> {
+pub(crate) fn write_trace(py: Python<'_>, frame: Bound<'_, PyAny>, path: PathBuf) -> PyResult<()> {
     let capsule = frame.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
     let stream = capsule.pointer_checked(Some(c"arrow_array_stream"))?;
     // SAFETY: a capsule of that name holds a stream of Arrow's C interface: aligned, initialised, alive while

@@ -7,7 +7,7 @@ use tailcut::failure::Failure;
 use tailcut::html::{self, Page};
 
 /// Writes a page, and its data as JSON beside it.
-pub fn write(path: &Path, page: &Page) -> PyResult<()> {
+pub(crate) fn write(path: &Path, page: &Page) -> PyResult<()> {
     let name = path.display().to_string();
     let file = html::page_file(&name).map_err(|why| raised(Failure::Input(format!("'{name}': {why}"))))?;
     html::write(&file, page, None).map_err(raised)

@@ -19,7 +19,7 @@ create_exception!(
 );
 
 /// The exception with the text that the command prints.
-pub fn raised(failure: impl Into<Failure>) -> PyErr {
+pub(crate) fn raised(failure: impl Into<Failure>) -> PyErr {
     let failure = failure.into();
     match &failure {
         Failure::Scenario(problems) => ScenarioError::new_err(problems.to_string()),

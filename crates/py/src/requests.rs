@@ -14,7 +14,7 @@ use tailcut_workload::trace::Records;
 
 /// The table of requests, with the columns of `slowest.csv`. Numbers are signed, so that their differences
 /// are correct.
-pub fn table(mut kept: request_log::RequestLog) -> Result<Columns, ArrowError> {
+pub(crate) fn table(mut kept: request_log::RequestLog) -> Result<Columns, ArrowError> {
     // Causes that took no time share one column of zeros.
     let nothing = signed::<_, Int64Type>(vec![0u64; kept.len()]);
     let waits = Cause::ALL.map(|cause| {
@@ -40,7 +40,7 @@ pub fn table(mut kept: request_log::RequestLog) -> Result<Columns, ArrowError> {
 }
 
 /// The table of the records of a trace.
-pub fn trace_table(kept: Records) -> Result<Columns, ArrowError> {
+pub(crate) fn trace_table(kept: Records) -> Result<Columns, ArrowError> {
     let responses = kept.responses.iter().any(|response| *response != Records::NO_RESPONSE);
     let known = kept.responses.iter().map(|response| *response != Records::NO_RESPONSE);
     let known = responses.then(|| NullBuffer::from_iter(known));

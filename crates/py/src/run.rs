@@ -31,7 +31,7 @@ pub struct Run {
 
 /// Runs a scenario. `requests` is the maximum number of requests to keep; without it, none are kept.
 #[pyfunction]
-pub fn run(
+pub(crate) fn run(
     py: Python<'_>,
     asked: RunRequest,
     requests: Option<usize>,
@@ -64,7 +64,7 @@ pub fn run(
 
 /// The complete scenario as TOML, as `tailcut run --resolved` prints it; nothing is run.
 #[pyfunction]
-pub fn resolved(asked: RunRequest) -> PyResult<String> {
+pub(crate) fn resolved(asked: RunRequest) -> PyResult<String> {
     let mut scenario = Scenario::default();
     command::read(&mut scenario, &asked.arguments()).map_err(raised)?;
     Ok(command::to_be_read_again(&mut scenario))

@@ -21,13 +21,13 @@ pub struct Study {
 
 /// Every study as JSON, as `tailcut study list --json` lists them.
 #[pyfunction]
-pub fn studies() -> String {
+pub(crate) fn studies() -> String {
     Entry::all().into_iter().map(Entry::to_json).collect::<serde_json::Value>().to_string()
 }
 
 /// Runs a study on `jobs` threads; by default one for each core.
 #[pyfunction]
-pub fn study(
+pub(crate) fn study(
     py: Python<'_>,
     id: String,
     quick: bool,

@@ -11,7 +11,7 @@ use tailcut_workload::trace::{Options, Records, characterise};
 
 /// The output of `tailcut trace info --json`.
 #[pyfunction]
-pub fn trace_info(
+pub(crate) fn trace_info(
     py: Python<'_>,
     path: PathBuf,
     skip_bad_lines: bool,
@@ -30,7 +30,7 @@ pub fn trace_info(
 
 /// The records of a trace, at most `most` of them.
 #[pyfunction]
-pub fn trace_requests(
+pub(crate) fn trace_requests(
     py: Python<'_>,
     path: PathBuf,
     skip_bad_lines: bool,

@@ -27,7 +27,7 @@ pub fn stay_on(core: usize) -> io::Result<()> {
 }
 
 /// Number of cores that the process may use.
-pub fn cores() -> usize {
+pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
@@ -52,7 +52,7 @@ pub fn yield_to_all() -> io::Result<()> {
 ///
 /// # Errors
 /// If the system call fails; Linux since 2.6.39 allows it from `SCHED_IDLE` with a usual nice value.
-pub fn yield_to_none() -> io::Result<()> {
+pub(crate) fn yield_to_none() -> io::Result<()> {
     schedule(libc::SCHED_OTHER)
 }
 
@@ -60,7 +60,7 @@ pub fn yield_to_none() -> io::Result<()> {
 ///
 /// # Errors
 /// If the system call fails.
-pub fn user_and_system_time() -> io::Result<[Nanos; 2]> {
+pub(crate) fn user_and_system_time() -> io::Result<[Nanos; 2]> {
     // SAFETY: it is a plain structure of integers, for which zeros are valid.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: the structure is on our stack: aligned, valid for writes during the call, and accessed by
@@ -148,7 +148,7 @@ fn schedule(policy: i32) -> io::Result<()> {
 
 /// Blocks signals in the calling thread and in threads it will start, so that others handle signals sent to
 /// the process. Signals of faults stay unblocked.
-pub fn take_no_signals() {
+pub(crate) fn take_no_signals() {
     // SAFETY: it is a plain structure of integers, for which zeros are valid.
     let mut signals: libc::sigset_t = unsafe { std::mem::zeroed() };
     // SAFETY: the set is on our stack: aligned, valid for writes during the call, and accessed by nothing
@@ -179,7 +179,7 @@ pub fn wait_readable(descriptor: BorrowedFd<'_>, patience: Duration) -> io::Resu
 
 /// Advises the kernel to back memory with random access by huge pages, which saves TLB misses. Without huge
 /// pages the call has no effect.
-pub fn prefer_large_pages(memory: &[u8]) {
+pub(crate) fn prefer_large_pages(memory: &[u8]) {
     let begin = (memory.as_ptr() as usize).next_multiple_of(LARGE_PAGE);
     let end = (memory.as_ptr() as usize + memory.len()) / LARGE_PAGE * LARGE_PAGE;
     if begin < end {
@@ -200,7 +200,7 @@ pub fn processor_time() -> std::time::Duration {
 
 /// Raises the process's limit of descriptors to its maximum: each connection needs one, and the usual limit
 /// of 1024 is meant for programs that use `select`.
-pub fn raise_descriptors() {
+pub(crate) fn raise_descriptors() {
     let limit = getrlimit(Resource::Nofile);
     // If it cannot be raised, fewer connections fit.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
@@ -210,7 +210,7 @@ pub fn raise_descriptors() {
 ///
 /// # Errors
 /// If `/dev/urandom` cannot be read.
-pub fn random() -> io::Result<u128> {
+pub(crate) fn random() -> io::Result<u128> {
     let mut bytes = [0; 16];
     File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes))?;
     Ok(u128::from_le_bytes(bytes))

@@ -11,7 +11,7 @@ use tailcut_rt::{Answers, Drive};
 
 /// A drive with a volatile cache.
 #[derive(Clone, Default)]
-pub struct Volatile {
+pub(crate) struct Volatile {
     blocks: u64,
     /// Content that survives a power loss.
     durable: BTreeMap<u64, Bytes>,
@@ -25,13 +25,13 @@ pub struct Volatile {
 
 impl Volatile {
     /// A drive of zeros, and the flag that makes its next flush fail.
-    pub fn new(blocks: u64) -> (Volatile, Arc<AtomicBool>) {
+    pub(crate) fn new(blocks: u64) -> (Volatile, Arc<AtomicBool>) {
         let fails = Arc::new(AtomicBool::new(false));
         (Volatile { blocks, fails: Arc::clone(&fails), ..Volatile::default() }, fails)
     }
 
     /// The same drive after a power loss.
-    pub fn after_power_cut(&self) -> Volatile {
+    pub(crate) fn after_power_cut(&self) -> Volatile {
         Volatile { blocks: self.blocks, durable: self.durable.clone(), ..Volatile::default() }
     }
 

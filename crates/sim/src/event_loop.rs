@@ -14,44 +14,44 @@ pub(crate) struct EventLoop {
 
 impl EventLoop {
     /// A loop for this number of machines, which have no events yet.
-    pub fn new(machines: usize) -> EventLoop {
+    pub(crate) fn new(machines: usize) -> EventLoop {
         EventLoop { timers: Timers::new(machines), ready: Vec::new() }
     }
 
     /// A machine has its next event at `at`, or none if that is [`Time::NEVER`].
     #[inline]
-    pub fn set(&mut self, machine: usize, at: Time) {
+    pub(crate) fn set(&mut self, machine: usize, at: Time) {
         self.timers.set_or_clear(machine, at);
     }
 
     /// A command of the device completes now.
     #[inline]
-    pub fn complete(&mut self, completion: Completion) {
+    pub(crate) fn complete(&mut self, completion: Completion) {
         self.ready.push(completion);
     }
 
     /// The list to which several completions of this moment are appended.
     #[inline]
-    pub fn completions(&mut self) -> &mut Vec<Completion> {
+    pub(crate) fn completions(&mut self) -> &mut Vec<Completion> {
         &mut self.ready
     }
 
     /// The [`Device::next_event`](tailcut_base::Device::next_event) of the device.
     #[inline]
-    pub fn next_event(&self) -> Time {
+    pub(crate) fn next_event(&self) -> Time {
         self.ready.last().map_or_else(|| self.timers.next(), |completion| completion.at)
     }
 
     /// The next event up to and including `until`, and its machine; `None` while there are completions to
     /// report, which come first.
     #[inline]
-    pub fn due(&self, until: Time) -> Option<(Time, usize)> {
+    pub(crate) fn due(&self, until: Time) -> Option<(Time, usize)> {
         self.timers.first().filter(|(at, _)| *at <= until && self.ready.is_empty())
     }
 
     /// Reports the completions. Returns true if there were none.
     #[inline]
-    pub fn report(&mut self, completions: &mut Vec<Completion>) -> bool {
+    pub(crate) fn report(&mut self, completions: &mut Vec<Completion>) -> bool {
         let is_done = self.ready.is_empty();
         completions.append(&mut self.ready);
         is_done

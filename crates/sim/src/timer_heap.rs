@@ -20,20 +20,20 @@ impl<A: Ord> Default for TimerHeap<A> {
 impl<A: Ord> TimerHeap<A> {
     /// Sets a timer.
     #[inline]
-    pub fn set(&mut self, at: Time, timer: A) {
+    pub(crate) fn set(&mut self, at: Time, timer: A) {
         self.set += 1;
         self.heap.push(Reverse((at, self.set, timer)));
     }
 
     /// When the next timer is due; [`Time::NEVER`] if there is none.
     #[inline]
-    pub fn next(&self) -> Time {
+    pub(crate) fn next(&self) -> Time {
         self.heap.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at)
     }
 
     /// Removes the next timer due at `now`.
     #[inline]
-    pub fn pop(&mut self, now: Time) -> Option<A> {
+    pub(crate) fn pop(&mut self, now: Time) -> Option<A> {
         if self.next() > now {
             return None;
         }

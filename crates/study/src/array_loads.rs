@@ -15,7 +15,7 @@ use tailcut_workload::trace::{self, Replay, ReplayOptions};
 
 /// Where the requests come from.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Load {
+pub(crate) enum Load {
     /// A recorded trace.
     Trace {
         /// Its file.
@@ -32,7 +32,7 @@ pub enum Load {
 }
 
 /// The traces at hand that read and write; without any, three generated workloads.
-pub fn loads(options: &Options) -> Vec<Load> {
+pub(crate) fn loads(options: &Options) -> Vec<Load> {
     let files = options.traces.iter().flat_map(|folder| traces(folder));
     let recorded: Vec<Load> = files.filter_map(|file| recorded(&file)).collect();
     if !recorded.is_empty() {
@@ -76,7 +76,7 @@ fn peak(due: &[Time]) -> f64 {
 
 impl Load {
     /// Its name in rows and labels.
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         match self {
             Load::Trace { file, .. } => {
                 let name = file.file_name().unwrap_or_default().to_string_lossy();
@@ -89,7 +89,7 @@ impl Load {
     /// As many requests at a time as keep the array busy. Every array serves the same requests, whole passes
     /// of a trace, so that their bytes per second can be compared: some parts of a trace move far more bytes
     /// than others.
-    pub fn saturate(&self, options: &Options, scenario: &mut Scenario) {
+    pub(crate) fn saturate(&self, options: &Options, scenario: &mut Scenario) {
         let least = if options.quick { SATURATING / 10 } else { SATURATING };
         scenario.run = Limits::NONE;
         match self {
@@ -109,7 +109,7 @@ impl Load {
 
     /// At most `rate` requests per second: a trace keeps the rhythm that it was recorded with, and its
     /// busiest hundredth comes at that rate; a generated workload comes at random moments.
-    pub fn carry(&self, options: &Options, scenario: &mut Scenario, rate: f64) {
+    pub(crate) fn carry(&self, options: &Options, scenario: &mut Scenario, rate: f64) {
         let measured: u64 = if options.quick { 40_000 } else { 1_500_000 };
         let mean = match self {
             Load::Trace { requests, duration, peak, .. } => {

@@ -15,7 +15,7 @@ use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Precondition, Preset};
 
 /// Reads of arrays that collect, against the same array without collection.
-pub struct ArrayTail;
+pub(crate) struct ArrayTail;
 
 /// How an array treats its drives' garbage collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

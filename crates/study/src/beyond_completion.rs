@@ -16,7 +16,7 @@ use tailcut_ssd::Preset;
 use tailcut_ssd::config::SsdConfig;
 
 /// Strategies against load.
-pub struct Completion;
+pub(crate) struct Completion;
 
 const HYBRID: &str = "hybrid";
 

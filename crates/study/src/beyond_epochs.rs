@@ -16,7 +16,7 @@ use tailcut_sim::Scenario;
 use tailcut_sim::measured::{Measured, Run, find};
 
 /// Space against bandwidth against tail.
-pub struct BeyondEpochs;
+pub(crate) struct BeyondEpochs;
 
 /// Readers of 4 KiB.
 const READERS: u32 = 8;

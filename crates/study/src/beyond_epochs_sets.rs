@@ -158,14 +158,14 @@ fn label(drive: Drive, way: Sharing) -> String {
 }
 
 /// The runs of each drive, as a whole and in sets.
-pub fn runs(options: &Options) -> Vec<Run> {
+pub(crate) fn runs(options: &Options) -> Vec<Run> {
     let run =
         |drive: Drive, way: Sharing| Run { label: label(drive, way), scenario: way.scenario(options, drive) };
     DRIVES.into_iter().flat_map(|drive| ways().into_iter().map(move |way| run(drive, way))).collect()
 }
 
 /// Their rows.
-pub fn rows(done: &[Measured]) -> Vec<Row> {
+pub(crate) fn rows(done: &[Measured]) -> Vec<Row> {
     let rows = |drive: Drive| {
         let alone = find(done, &label(drive, Sharing::Alone));
         ways().into_iter().flat_map(move |way| {

@@ -16,7 +16,7 @@ use tailcut_workload::config::PaceKind;
 use tailcut_workload::{BesideConfig, SyntheticConfig};
 
 /// Gets alone, and beside sets.
-pub struct GetsBesideSets;
+pub(crate) struct GetsBesideSets;
 
 /// Gets per second: with as many sets about half of what the slowest mode takes of them (`shin-t5.2`).
 const GETS: u64 = 20_000;

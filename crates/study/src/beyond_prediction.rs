@@ -16,7 +16,7 @@ use tailcut_workload::address_config::Distribution;
 use tailcut_workload::config::{ArrivalKind, PaceKind};
 
 /// Predictors of hits and of room, against waiting without them.
-pub struct Predictors;
+pub(crate) struct Predictors;
 
 /// From a command to the moment at which the host can read the drive's prediction about it: a register's
 /// round trip over PCIe, twice (pcie-bench: about 0.5 µs; Neugebauer et al., SIGCOMM 2018). Looking up a

@@ -14,7 +14,7 @@ use tailcut_workload::SyntheticConfig;
 use tailcut_workload::config::{ArrivalKind, PaceKind};
 
 /// Inference, budget and avoidance against classes that the host sets.
-pub struct ReadImportance;
+pub(crate) struct ReadImportance;
 
 /// A policy under comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use tailcut_sim::path::Background;
 use tailcut_ssd::Preset;
 
 /// Feedback against fixed windows.
-pub struct FeedbackWindow;
+pub(crate) struct FeedbackWindow;
 
 const WINDOWS: [u64; 5] = [2, 4, 8, 16, 32];
 

@@ -10,7 +10,7 @@ use tailcut_sim::measured::{Measured, Run, find};
 use tailcut_workload::{BesideConfig, SyntheticConfig};
 
 /// Latency of writes by offered load.
-pub struct WriteLoad;
+pub(crate) struct WriteLoad;
 
 /// Offered loads, in per cent of what the array takes from writers that are never idle.
 const LOADS: [u64; 8] = [10, 30, 50, 70, 90, 100, 120, 150];

@@ -7,7 +7,7 @@ use tailcut_base::histogram::LatencyHistogram;
 /// independent. Of runs whose slow requests come in clusters, such as those that meet one erase, it is the
 /// narrowest bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interval {
+pub(crate) struct Interval {
     /// Lower bound; `None` where there are too few requests for one.
     pub from: Option<Nanos>,
     /// Upper bound; `None` where there are too few requests for one.
@@ -18,7 +18,7 @@ impl Interval {
     /// Of the latency that `percentile` (above 50, below 100) of the requests do not exceed, by order
     /// statistics: of *n* independent requests the number that exceed it is binomial, and so are the ranks
     /// that bracket it (David and Nagaraja, Order Statistics, section 7.1).
-    pub fn of(latencies: &LatencyHistogram, percentile: f64) -> Interval {
+    pub(crate) fn of(latencies: &LatencyHistogram, percentile: f64) -> Interval {
         let count = latencies.count();
         let (most, least) = exceeding(count as f64, 1.0 - percentile / 100.0);
         let from = count.checked_sub(most).filter(|&rank| rank > 0);

@@ -7,7 +7,7 @@ use tailcut_ssd::SsdConfig;
 use tailcut_ssd::config::{Classes, CommitPolicy};
 
 /// SOS, suspending, resetting, and PAReset.
-pub struct Classed;
+pub(crate) struct Classed;
 
 /// A scheme under comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

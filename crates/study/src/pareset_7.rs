@@ -11,7 +11,7 @@ use tailcut_base::quantity::show_count;
 use tailcut_workload::config::{ArrivalKind, PaceKind};
 
 /// Tail, mean and wear of five combinations.
-pub struct Combinations;
+pub(crate) struct Combinations;
 
 /// How the load is read; the first is the thesis' job as it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,11 +18,11 @@ use tailcut_workload::{AddressConfig, SyntheticConfig};
 
 /// A share of gets, of all commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gets(pub u32);
+pub(crate) struct Gets(pub u32);
 
 impl Gets {
     /// In parts per million.
-    pub fn ppm(self) -> u32 {
+    pub(crate) fn ppm(self) -> u32 {
         self.0 * 10_000
     }
 }
@@ -41,7 +41,7 @@ const ITEMS: u64 = 366;
 const SEGMENT: u64 = 8 << 20;
 
 /// The server with `connections` connections.
-pub fn server(options: &Options, connections: u32) -> KvConfig {
+pub(crate) fn server(options: &Options, connections: u32) -> KvConfig {
     let space = if options.quick { QUICK_SPACE } else { SPACE };
     KvConfig {
         enabled: true,
@@ -58,7 +58,7 @@ pub fn server(options: &Options, connections: u32) -> KvConfig {
 
 /// Clients that each do one command after another: gets and sets of items that are as popular as YCSB has
 /// them.
-pub fn closed(options: &Options, mode: Mode, gets: Gets, clients: u32, seconds: u64) -> Scenario {
+pub(crate) fn closed(options: &Options, mode: Mode, gets: Gets, clients: u32, seconds: u64) -> Scenario {
     let mut scenario = mode.readers(options, clients, seconds);
     scenario.content = true;
     scenario.kv = server(options, clients);
@@ -68,13 +68,13 @@ pub fn closed(options: &Options, mode: Mode, gets: Gets, clients: u32, seconds: 
 }
 
 /// Draws items as YCSB does.
-pub fn popular(workload: &mut SyntheticConfig) {
+pub(crate) fn popular(workload: &mut SyntheticConfig) {
     workload.region_share = 1_000_000;
     workload.addresses =
         AddressConfig { distribution: Distribution::ZipfianYcsb, ..AddressConfig::default() };
 }
 
 /// The statistics of a run's server.
-pub fn figures(measured: &Measured) -> &KvFigures {
+pub(crate) fn figures(measured: &Measured) -> &KvFigures {
     measured.kv.as_ref().expect("it is the run of a server")
 }

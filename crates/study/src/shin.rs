@@ -17,7 +17,7 @@ use tailcut_workload::{BesideConfig, SyntheticConfig};
 
 /// How the array treats reads and writes (section 5.4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub(crate) enum Mode {
     /// Mixed, on RAID0.
     Mix,
     /// In epochs.
@@ -27,23 +27,23 @@ pub enum Mode {
 }
 
 /// All modes.
-pub const MODES: [Mode; 3] = [Mode::Mix, Mode::Epoch, Mode::Control];
+pub(crate) const MODES: [Mode; 3] = [Mode::Mix, Mode::Epoch, Mode::Control];
 
 /// Drives of the array.
 const DRIVES: u32 = 4;
 
 /// Writers of 1 MiB beside the readers.
-pub const WRITERS: u32 = 4;
+pub(crate) const WRITERS: u32 = 4;
 
 /// Share of the drives' space that holds data, in parts per million.
-pub const FILLED: u32 = 600_000;
+pub(crate) const FILLED: u32 = 600_000;
 
 /// Until the buffers are full and the speed of the drives is known.
 const RAMP: Nanos = Nanos::secs(2);
 
 impl Mode {
     /// The paper's name.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Mode::Mix => "MIX",
             Mode::Epoch => "EPCH",
@@ -64,29 +64,35 @@ impl Mode {
     }
 
     /// `readers` readers of 4 KiB, each with one request at a time, for `seconds` seconds.
-    pub fn readers(self, options: &Options, readers: u32, seconds: u64) -> Scenario {
+    pub(crate) fn readers(self, options: &Options, readers: u32, seconds: u64) -> Scenario {
         self::readers(options, self.array(), FILLED, readers, seconds)
     }
 
     /// These readers beside the writers.
-    pub fn mixed(self, options: &Options, readers: u32, seconds: u64) -> Scenario {
+    pub(crate) fn mixed(self, options: &Options, readers: u32, seconds: u64) -> Scenario {
         beside_writers(self.readers(options, readers, seconds))
     }
 }
 
 /// GCCTRL beside the writers where each drive is a token group: three of four serve reads, and one writes.
-pub fn one_at_a_time(options: &Options, readers: u32, seconds: u64) -> Scenario {
+pub(crate) fn one_at_a_time(options: &Options, readers: u32, seconds: u64) -> Scenario {
     let mut scenario = Mode::Control.mixed(options, readers, seconds);
     scenario.array.groups = DRIVES;
     scenario
 }
 
 /// Its name.
-pub const ONE_AT_A_TIME: &str = "GCCTRL, 4 groups";
+pub(crate) const ONE_AT_A_TIME: &str = "GCCTRL, 4 groups";
 
 /// `readers` readers of 4 KiB of an array of these drives; the share `fill` of the array's capacity, in
 /// parts per million, holds data.
-pub fn readers(options: &Options, array: ArrayConfig, fill: u32, readers: u32, seconds: u64) -> Scenario {
+pub(crate) fn readers(
+    options: &Options,
+    array: ArrayConfig,
+    fill: u32,
+    readers: u32,
+    seconds: u64,
+) -> Scenario {
     let mut device = swan::drive();
     // Garbage is collected on the host's command, or when it must be.
     device.gc.background = false;
@@ -98,13 +104,13 @@ pub fn readers(options: &Options, array: ArrayConfig, fill: u32, readers: u32, s
 }
 
 /// A scenario beside writers to the region that it reads.
-pub fn beside_writers(scenario: Scenario) -> Scenario {
+pub(crate) fn beside_writers(scenario: Scenario) -> Scenario {
     let source = SyntheticConfig { region_share: scenario.workload.region_share, ..writers() };
     Scenario { beside: BesideConfig { enabled: true, source }, ..scenario }
 }
 
 /// Random writers of 1 MiB, each with one request at a time.
-pub fn writers() -> SyntheticConfig {
+pub(crate) fn writers() -> SyntheticConfig {
     SyntheticConfig { read: 0, write_size: "1MiB".into(), ..closed(WRITERS) }
 }
 
@@ -116,11 +122,11 @@ fn closed(depth: u32) -> SyntheticConfig {
 const WHOLE: u32 = 1_000_000;
 
 /// A run of a mode.
-pub fn run(label: String, scenario: Scenario) -> Run {
+pub(crate) fn run(label: String, scenario: Scenario) -> Run {
     Run { label, scenario }
 }
 
 /// Bytes per second that were read or written.
-pub fn bandwidth(measured: &tailcut_sim::measured::Measured, op: Op) -> f64 {
+pub(crate) fn bandwidth(measured: &tailcut_sim::measured::Measured, op: Op) -> f64 {
     measured.kind(op).map_or(0.0, |kind| kind.bytes_per_s)
 }

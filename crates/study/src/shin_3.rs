@@ -7,16 +7,16 @@ use tailcut_base::Nanos;
 use tailcut_sim::measured::{Measured, Run, find};
 
 /// Figure 3.2: operations per second by number of drives.
-pub struct Drives;
+pub(crate) struct Drives;
 
 /// Figure 3.8: operations per second by size.
-pub struct Sizes;
+pub(crate) struct Sizes;
 
 /// Figure 3.9: the longest interrupt handler.
-pub struct LongestHandler;
+pub(crate) struct LongestHandler;
 
 /// Figure 3.10: how often to poll.
-pub struct PollInterval;
+pub(crate) struct PollInterval;
 
 const SCSI: &str = "scsi";
 const OURS: &str = "coop";

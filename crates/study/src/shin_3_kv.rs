@@ -13,7 +13,7 @@ use tailcut_sim::Scenario;
 use tailcut_sim::measured::{Measured, Run, find};
 
 /// Figure 3.11: operations per second by number of clients.
-pub struct KeyValue;
+pub(crate) struct KeyValue;
 
 /// The work of a server's thread for a get, except reading, part by part in [`costs`](tailcut_sim::kv::costs)
 /// (Arrakis).

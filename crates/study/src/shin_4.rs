@@ -10,7 +10,7 @@ use tailcut_sim::Scenario;
 use tailcut_sim::measured::{Measured, Run, find};
 
 /// The tail of reads in the three modes.
-pub struct ReadTail;
+pub(crate) struct ReadTail;
 
 /// Readers.
 const READERS: u32 = 8;

@@ -8,13 +8,13 @@ use tailcut_sim::path::Background;
 use tailcut_ssd::Preset;
 
 /// Table 4.1, and buffer hits.
-pub struct Prediction;
+pub(crate) struct Prediction;
 
 /// Figure 4.4: one thread beside others.
-pub struct Precompletion;
+pub(crate) struct Precompletion;
 
 /// Figures 4.5 and 4.6: many threads.
-pub struct Multidepth;
+pub(crate) struct Multidepth;
 
 impl Study for Prediction {
     fn id(&self) -> &'static str {

@@ -6,7 +6,7 @@ use tailcut_base::Op;
 use tailcut_sim::measured::{Measured, Run, find};
 
 /// Tail and bandwidth by number of readers.
-pub struct Readers;
+pub(crate) struct Readers;
 
 const READERS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 

@@ -15,17 +15,17 @@ use tailcut_ssd::{Precondition, Preset};
 use tailcut_workload::SyntheticConfig;
 
 /// Six SATA drives on one AHCI controller (section 3.4).
-pub const DRIVES: u32 = 6;
+pub(crate) const DRIVES: u32 = 6;
 
 /// Bandwidth of the controller's uplink in bytes per second: "approximately 1.5GB/s" (section 3.4).
-pub const UPLINK: u64 = 1_500_000_000;
+pub(crate) const UPLINK: u64 = 1_500_000_000;
 
 /// Threads of the micro-benchmarks (section 3.4).
-pub const THREADS: u32 = 128;
+pub(crate) const THREADS: u32 = 128;
 
 /// The emulated drive with enough chips that two reads hardly ever meet on one: each takes its 80 µs and no
 /// more.
-pub fn emulated_apart() -> SsdConfig {
+pub(crate) fn emulated_apart() -> SsdConfig {
     let mut drive = Preset::ShinEmulated.config();
     drive.geometry.chips = 128;
     drive.geometry.blocks = 16;
@@ -60,7 +60,7 @@ fn reads(options: &Options, device: SsdConfig, bytes: u64, threads: u32) -> Scen
 }
 
 /// The machine of chapter 3: 128 threads that read `bytes` bytes at a time from `drives` drives.
-pub fn sata(options: &Options, strategy: &str, drives: u32, bytes: u64) -> Scenario {
+pub(crate) fn sata(options: &Options, strategy: &str, drives: u32, bytes: u64) -> Scenario {
     let mut scenario = reads(options, Preset::ShinSata.config(), bytes, THREADS);
     scenario.host = HostConfig {
         strategy: strategy.to_string(),
@@ -74,7 +74,7 @@ pub fn sata(options: &Options, strategy: &str, drives: u32, bytes: u64) -> Scena
 }
 
 /// The machine of chapter 4: threads that read 4 KiB from one drive.
-pub fn direct(options: &Options, device: SsdConfig, strategy: &str, threads: u32) -> Scenario {
+pub(crate) fn direct(options: &Options, device: SsdConfig, strategy: &str, threads: u32) -> Scenario {
     let mut scenario = reads(options, device, 4096, threads);
     scenario.host = HostConfig { strategy: strategy.to_string(), threads, ..HostConfig::default() };
     scenario
@@ -83,16 +83,16 @@ pub fn direct(options: &Options, device: SsdConfig, strategy: &str, threads: u32
 /// Background threads: the dissertation leaves open how many. Its POLL beside CPU threads had a fifth of a
 /// core ("an equal share": 1488 µs + 352 µs are 5.1 times the 361 µs of a request), so there were four on
 /// each of eight hardware threads; the number of I/O threads is equal.
-pub const BACKGROUND_THREADS: u32 = 32;
+pub(crate) const BACKGROUND_THREADS: u32 = 32;
 
 /// With threads beside the workload.
-pub fn beside(mut scenario: Scenario, background: Background) -> Scenario {
+pub(crate) fn beside(mut scenario: Scenario, background: Background) -> Scenario {
     scenario.host.background = background;
     scenario.host.background_threads = BACKGROUND_THREADS;
     scenario
 }
 
 /// A named run.
-pub fn run(label: impl Into<String>, scenario: Scenario) -> Run {
+pub(crate) fn run(label: impl Into<String>, scenario: Scenario) -> Run {
     Run { label: label.into(), scenario }
 }

@@ -13,7 +13,7 @@ use tailcut_sim::measured::{Measured, Run, find};
 use tailcut_workload::address_config::Distribution;
 
 /// Gets and sets in the three modes.
-pub struct StoredItems;
+pub(crate) struct StoredItems;
 
 /// Requests at a time. The paper names no number of clients; operations per second times latency in its table
 /// are some forty in EPCH and GCCTRL and more in MIX (Little's law).

@@ -7,7 +7,7 @@ use tailcut_sim::measured::{Measured, Run, find};
 use tailcut_ssd::config::CommitPolicy;
 
 /// Random reads under VAS on drives of 2 to 32,768 dies.
-pub struct StagnatingReads;
+pub(crate) struct StagnatingReads;
 
 /// One chip of two dies, and each drive four times the last: 2 to 32,768 dies.
 const CHIPS: [u32; 8] = [1, 4, 16, 64, 256, 1024, 4096, 16_384];

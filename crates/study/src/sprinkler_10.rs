@@ -11,7 +11,7 @@ use tailcut_ssd::config::CommitPolicy::{self, Faro, Pas, Rios, Sprinkler, Vas};
 use tailcut_workload::datacenter::Workload;
 
 /// The five schedulers under the workloads of table 1.
-pub struct Performance;
+pub(crate) struct Performance;
 
 /// The schedulers that are compared on every drive.
 const CLAIMED: [CommitPolicy; 3] = [Vas, Pas, Sprinkler];

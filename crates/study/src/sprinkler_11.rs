@@ -10,7 +10,7 @@ use tailcut_sim::measured::{Measured, Run};
 use tailcut_ssd::config::CommitPolicy::{self, Rios, Sprinkler, Vas};
 
 /// Idle chips, and idle dies and planes in busy chips.
-pub struct Idleness;
+pub(crate) struct Idleness;
 
 impl Study for Idleness {
     fn id(&self) -> &'static str {

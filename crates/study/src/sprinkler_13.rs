@@ -10,7 +10,7 @@ use tailcut_ssd::Breakdown;
 use tailcut_ssd::config::CommitPolicy::{self, Pas, Sprinkler, Vas};
 
 /// Bus active, bus contention, cell active and idle.
-pub struct TimeBreakdown;
+pub(crate) struct TimeBreakdown;
 
 type Part = (&'static str, fn(&Breakdown) -> f64);
 

@@ -10,7 +10,7 @@ use tailcut_sim::measured::{Measured, Run};
 use tailcut_ssd::config::CommitPolicy::{self, Pas, Sprinkler, Vas};
 
 /// NON-PAL, PAL1, PAL2 and PAL3.
-pub struct Parallelism;
+pub(crate) struct Parallelism;
 
 /// The classes in the paper's order (section 5.6).
 const CLASSES: [&str; 4] =

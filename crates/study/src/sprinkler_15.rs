@@ -7,7 +7,7 @@ use tailcut_sim::measured::{Measured, Run, find};
 use tailcut_ssd::config::{CommitPolicy, Order};
 
 /// Chip utilisation for 4 KiB to 4 MiB on 64, 256 and 1024 chips.
-pub struct ChipUtilisation;
+pub(crate) struct ChipUtilisation;
 
 impl Study for ChipUtilisation {
     fn id(&self) -> &'static str {

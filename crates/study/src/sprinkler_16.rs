@@ -7,7 +7,7 @@ use tailcut_sim::measured::{Measured, Run};
 use tailcut_ssd::config::CommitPolicy::{self, Sprinkler, Vas};
 
 /// Transactions for the same requests, against VAS.
-pub struct Transactions;
+pub(crate) struct Transactions;
 
 /// The drives of figure 16.
 const DRIVES: [u32; 2] = [CHIPS[0], CHIPS[2]];

@@ -14,7 +14,7 @@ use tailcut_workload::address::WHOLE;
 use tailcut_workload::config::PaceKind;
 
 /// Pristine drives, and drives that are 95 % full and fragmented.
-pub struct Migration;
+pub(crate) struct Migration;
 
 /// The drives of figure 17.
 const DRIVES: [u32; 2] = [CHIPS[0], CHIPS[1]];

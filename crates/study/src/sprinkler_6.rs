@@ -7,7 +7,7 @@ use tailcut_sim::measured::{Measured, Run};
 use tailcut_ssd::config::CommitPolicy::{Pas, Sprinkler, Vas};
 
 /// The potential of scheduling: VAS, PAS, and neither obstacle.
-pub struct Potential;
+pub(crate) struct Potential;
 
 impl Study for Potential {
     fn id(&self) -> &'static str {

@@ -25,7 +25,7 @@ const BLOCKS: u32 = 128;
 const DEPTH: u32 = 288;
 
 /// The drive.
-pub fn drive() -> SsdConfig {
+pub(crate) fn drive() -> SsdConfig {
     let mut device = Preset::SwanSata.config();
     device.geometry.blocks = BLOCKS;
     device
@@ -33,7 +33,7 @@ pub fn drive() -> SsdConfig {
 
 /// An array of the drives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub(crate) struct Shape {
     /// Its layout.
     pub layout: LayoutKind,
     /// R-groups.
@@ -44,17 +44,17 @@ pub struct Shape {
 
 impl Shape {
     /// One group of drives.
-    pub const fn flat(layout: LayoutKind, drives: u32) -> Shape {
+    pub(crate) const fn flat(layout: LayoutKind, drives: u32) -> Shape {
         Shape { layout, groups: 1, drives }
     }
 
     /// R-groups of `each` drives each.
-    pub const fn grouped(layout: LayoutKind, groups: u32, each: u32) -> Shape {
+    pub(crate) const fn grouped(layout: LayoutKind, groups: u32, each: u32) -> Shape {
         Shape { layout, groups, drives: groups * each }
     }
 
     /// In the paper's words, such as "SWAN0 4R-2SSD".
-    pub fn name(self) -> String {
+    pub(crate) fn name(self) -> String {
         let layout = match self.layout {
             LayoutKind::Raid0 => "RAID0",
             LayoutKind::Raid4 => "RAID4",
@@ -74,7 +74,7 @@ impl Shape {
     }
 
     /// For names of runs.
-    pub fn id(self) -> String {
+    pub(crate) fn id(self) -> String {
         self.name().replace(' ', "-")
     }
 
@@ -93,19 +93,19 @@ impl Shape {
     }
 
     /// The share of what the host sees that holds data.
-    pub fn fill(self) -> u32 {
+    pub(crate) fn fill(self) -> u32 {
         (AGED * 1_000_000 / self.host_share()).min(1_000_000) as u32
     }
 
     /// The scenario of an aged array, without a load.
-    pub fn scenario(self, options: &Options) -> Scenario {
+    pub(crate) fn scenario(self, options: &Options) -> Scenario {
         let precondition = Precondition { state: PreparedState::Steady, fill: self.fill() };
         let (device, array) = (drive(), self.config());
         Scenario { seed: options.seed, content: false, device, array, precondition, ..Scenario::default() }
     }
 
     /// Random writes of 8 KiB for `seconds` seconds, in rounds of one second.
-    pub fn random_writes(self, options: &Options, seconds: u64) -> Scenario {
+    pub(crate) fn random_writes(self, options: &Options, seconds: u64) -> Scenario {
         let round = Nanos::secs(1);
         let (ramp, duration) = (Nanos::ZERO, Nanos::secs(seconds));
         let workload = SyntheticConfig {
@@ -121,29 +121,29 @@ impl Shape {
     }
 
     /// A store over the whole of the array's region.
-    pub fn store(self, options: &Options, lsm: LsmConfig) -> Scenario {
+    pub(crate) fn store(self, options: &Options, lsm: LsmConfig) -> Scenario {
         let lsm = LsmConfig { enabled: true, region_share: self.fill(), ..lsm };
         Scenario { run: Limits::NONE, lsm, ..self.scenario(options) }
     }
 }
 
 /// A run of a shape.
-pub fn run(label: String, scenario: Scenario) -> Run {
+pub(crate) fn run(label: String, scenario: Scenario) -> Run {
     Run { label, scenario }
 }
 
 /// Bytes written by the host in each second, in MB/s.
-pub fn rounds(measured: &Measured) -> Vec<f64> {
+pub(crate) fn rounds(measured: &Measured) -> Vec<f64> {
     measured.rounds.iter().map(|round| round.sectors as f64 * 512.0 / 1e6).collect()
 }
 
 /// Mean of some figures; 0 without any.
-pub fn mean(of: &[f64]) -> f64 {
+pub(crate) fn mean(of: &[f64]) -> f64 {
     if of.is_empty() { 0.0 } else { of.iter().sum::<f64>() / of.len() as f64 }
 }
 
 /// Their standard deviation over their mean.
-pub fn variation(of: &[f64]) -> f64 {
+pub(crate) fn variation(of: &[f64]) -> f64 {
     let mean = mean(of);
     let square = of.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / of.len().max(1) as f64;
     if mean == 0.0 { 0.0 } else { square.sqrt() / mean }

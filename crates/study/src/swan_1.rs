@@ -7,7 +7,7 @@ use tailcut_sim::measured::{Measured, Run, find};
 use tailcut_ssd::precondition::PreparedState;
 
 /// Log-RAID0 before and after collection begins.
-pub struct Fluctuation;
+pub(crate) struct Fluctuation;
 
 const SHAPE: Shape = Shape::flat(LayoutKind::LogRaid0, 8);
 

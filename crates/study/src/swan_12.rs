@@ -10,7 +10,7 @@ use tailcut_sim::world::Limits;
 use tailcut_ssd::config::Protocol;
 
 /// Latencies under RAID0 and SWAN0 on six drives.
-pub struct Inside;
+pub(crate) struct Inside;
 
 const SHAPES: [Shape; 2] = [Shape::flat(LayoutKind::Raid0, 6), Shape::grouped(LayoutKind::Swan0, 3, 2)];
 

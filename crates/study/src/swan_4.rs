@@ -7,7 +7,7 @@ use tailcut_sim::measured::{Measured, Run, find};
 use tailcut_sim::sizing::Costs;
 
 /// Bandwidth of random writes.
-pub struct Bandwidth;
+pub(crate) struct Bandwidth;
 
 const RAID0: Shape = Shape::flat(LayoutKind::Raid0, 8);
 const LOG: Shape = Shape::flat(LayoutKind::LogRaid0, 8);

@@ -9,7 +9,7 @@ use tailcut_sim::measured::{Measured, Run, find};
 use tailcut_sim::sizing::{fill_beside, utilisation};
 
 /// Collection of a log and of separated groups.
-pub struct Collection;
+pub(crate) struct Collection;
 
 const LOG: Shape = Shape::flat(LayoutKind::LogRaid0, 8);
 const SWAN: Shape = Shape::grouped(LayoutKind::Swan0, 4, 2);

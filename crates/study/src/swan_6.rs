@@ -8,7 +8,7 @@ use tailcut_ssd::SsdConfig;
 use tailcut_ssd::config::{MappingLevel, Order};
 
 /// Simpler drives under each layout.
-pub struct SimplerDrives;
+pub(crate) struct SimplerDrives;
 
 const SHAPES: [Shape; 3] = [
     Shape::flat(LayoutKind::Raid0, 8),

@@ -14,7 +14,7 @@ use tailcut_workload::LsmConfig;
 use tailcut_workload::lsm::Mix;
 
 /// Throughput and latencies of YCSB.
-pub struct Ycsb;
+pub(crate) struct Ycsb;
 
 const RAID4: Shape = Shape::flat(LayoutKind::Raid4, 9);
 const RAID5: Shape = Shape::flat(LayoutKind::Raid5, 9);

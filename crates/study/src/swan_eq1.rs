@@ -8,7 +8,7 @@ use tailcut_sim::measured::{Measured, Run, find};
 use tailcut_sim::sizing::{BLOCK, Costs, Raid, Sizing, fill_beside, groups, groups_at, utilisation};
 
 /// The sizing model against its own example and against simulation.
-pub struct Sizes;
+pub(crate) struct Sizes;
 
 /// Groups of one drive: equation 1 does not depend on how many there are.
 const GROUPS: [u32; 4] = [2, 3, 4, 5];

@@ -79,7 +79,7 @@ enum Walk {
 
 impl Lane {
     /// `plan` in a region of `region` sectors that holds its largest request.
-    pub fn new(plan: &LanePlan, region: u64, address: usize) -> Lane {
+    pub(crate) fn new(plan: &LanePlan, region: u64, address: usize) -> Lane {
         let walk = match (&plan.pattern, plan.random_ppm, plan.run) {
             (Pattern::Sequential, ..) | (_, 0, _) => Walk::Sequential,
             (_, WHOLE, 0 | 1) => Walk::Random,
@@ -102,7 +102,7 @@ impl Lane {
     /// Where the next request of `sectors` starts, from the start of the region. It ends within
     /// the region.
     #[inline]
-    pub fn place(&mut self, address: &mut Address, draws: &mut Draws, sectors: u32) -> u64 {
+    pub(crate) fn place(&mut self, address: &mut Address, draws: &mut Draws, sectors: u32) -> u64 {
         let sectors = u64::from(sectors);
         let start = match self.walk {
             Walk::Random => self.random(address, &mut draws.address, sectors),

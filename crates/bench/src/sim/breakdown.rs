@@ -6,7 +6,7 @@ use tailcut::terminal::{Align, ColorMode, Table};
 
 /// The parts of the time of a request, in ns of wall clock.
 #[derive(Debug)]
-pub struct Breakdown {
+pub(super) struct Breakdown {
     case: Case,
     whole: f64,
     draw: f64,
@@ -20,7 +20,7 @@ pub struct Breakdown {
 impl Breakdown {
     /// From the runs of the whole and of each part, the fastest first. The fastest are compared: other
     /// activity of the machine only adds time.
-    pub fn new(case: Case, runs: &[Measured], parts: &[(Part, Vec<Measured>)]) -> Breakdown {
+    pub(super) fn new(case: Case, runs: &[Measured], parts: &[(Part, Vec<Measured>)]) -> Breakdown {
         let fastest = &runs[0];
         let part = |wanted: Part| {
             let found = parts.iter().find(|(part, _)| *part == wanted);
@@ -48,7 +48,7 @@ impl Breakdown {
 }
 
 /// All breakdowns as a table, and how to read it.
-pub fn show(breakdowns: &[Breakdown], tone: ColorMode) -> String {
+pub(super) fn show(breakdowns: &[Breakdown], tone: ColorMode) -> String {
     let right = |title| (title, Align::Right);
     let head = [
         ("case", Align::Left),

@@ -54,13 +54,13 @@ tailcut_base::choice! {
 
 impl Case {
     /// True for loads whose parts are measured, too.
-    pub fn is_load(self) -> bool {
+    pub(super) fn is_load(self) -> bool {
         matches!(self, Case::ReadM | Case::MixedM | Case::WriteG)
     }
 
     /// The drive that can be bought, under the published test of it, and the requests per second that it is
     /// offered.
-    pub fn drive_of_today(self) -> Option<(Preset, RequestRate)> {
+    pub(super) fn drive_of_today(self) -> Option<(Preset, RequestRate)> {
         let (preset, offered) = match self {
             Case::Pm9a3 => (Preset::Pm9a3, 70_000),
             Case::Pe8110 => (Preset::Pe8110, 40_000),
@@ -75,7 +75,7 @@ impl Case {
 
     /// The target, where there is one: requests per second, flash commands per second, seconds, bytes of
     /// peak memory.
-    pub fn target(self, quantity: &str) -> Option<f64> {
+    pub(super) fn target(self, quantity: &str) -> Option<f64> {
         match (self, quantity) {
             (Case::ReadM, "requests per second") => Some(4e6),
             (Case::ReadM, "peak memory") => Some(200e6),
@@ -92,7 +92,7 @@ impl Case {
     }
 
     /// The scenario, content and all.
-    pub fn scenario(self) -> Scenario {
+    pub(super) fn scenario(self) -> Scenario {
         let (preset, read, depth, fill, requests) = match self {
             Case::ReadM => (Preset::M, 1_000_000, 64, 750_000, 4_000_000),
             Case::WriteG => (Preset::G, 0, 16, 1_000_000, 2_000_000),

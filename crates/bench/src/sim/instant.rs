@@ -7,7 +7,7 @@ use tailcut_base::{Cause, Command, Completion, Device, Nanos, Spans, Status, Sub
 
 /// Answers every command after one microsecond.
 #[derive(Debug)]
-pub struct Instant {
+pub(super) struct Instant {
     sectors: u64,
     pending: VecDeque<Completion>,
 }
@@ -17,7 +17,7 @@ const LATENCY: Nanos = Nanos::micros(1);
 
 impl Instant {
     /// A device of `sectors` sectors.
-    pub fn new(sectors: u64) -> Instant {
+    pub(super) fn new(sectors: u64) -> Instant {
         Instant { sectors, pending: VecDeque::new() }
     }
 }

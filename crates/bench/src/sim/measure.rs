@@ -16,7 +16,7 @@ use tailcut_study::drives::{Load, RandomWrites, RequestRate, TestRun};
 
 /// The results of one process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
+pub(super) struct Measured {
     /// Wall clock.
     pub seconds: f64,
     /// Requests answered.
@@ -30,7 +30,7 @@ pub struct Measured {
 }
 
 /// Measures once, in this process.
-pub fn measure(case: Case, part: Part) -> Result<Measured, Failure> {
+pub(super) fn measure(case: Case, part: Part) -> Result<Measured, Failure> {
     if let Some((preset, offered)) = case.drive_of_today() {
         return drive_of_today(preset, offered);
     }
@@ -122,7 +122,7 @@ impl Measured {
     }
 
     /// Wall clock per request in ns.
-    pub fn ns_per_request(&self) -> f64 {
+    pub(super) fn ns_per_request(&self) -> f64 {
         self.seconds * 1e9 / self.requests.max(1) as f64
     }
 }

@@ -11,7 +11,7 @@ use tailcut_workload::SyntheticConfig;
 ///
 /// # Errors
 /// The term and the kind, and the keys that decide it.
-pub fn check_kinds(promise: &Promise, base: &Scenario) -> Result<(), Failure> {
+pub(super) fn check_kinds(promise: &Promise, base: &Scenario) -> Result<(), Failure> {
     if !base.is_synthetic() {
         return Ok(());
     }
@@ -76,7 +76,7 @@ const CLASS: &str = "read class ";
 ///
 /// # Errors
 /// The term and what is offered.
-pub fn check_rates(promise: &Promise, base: &Scenario, sectors: u64) -> Result<(), Failure> {
+pub(super) fn check_rates(promise: &Promise, base: &Scenario, sectors: u64) -> Result<(), Failure> {
     if !base.is_synthetic() || base.beside.enabled {
         return Ok(());
     }

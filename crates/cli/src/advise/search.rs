@@ -13,7 +13,7 @@ use crate::sweep::{Outcome, Point, Progress, Records, RunResult, run_all};
 use std::collections::BTreeMap;
 use tailcut_base::Nanos;
 
-pub struct Search<'r> {
+pub(super) struct Search<'r> {
     request: &'r Request,
     arrangements: Arrangements,
     records: Records,
@@ -31,7 +31,7 @@ struct Observer<'e> {
 }
 
 impl Search<'_> {
-    pub fn new(request: &Request, arrangements: Arrangements) -> Result<Search<'_>, Failure> {
+    pub(super) fn new(request: &Request, arrangements: Arrangements) -> Result<Search<'_>, Failure> {
         let records = match &request.out {
             // What will be wanted is not known before it is run.
             Some(folder) => Records::open(folder, |_| true)?,
@@ -41,7 +41,7 @@ impl Search<'_> {
         Ok(Search { request, arrangements, records, identities, scenarios, runs: 0 })
     }
 
-    pub fn run(
+    pub(super) fn run(
         mut self,
         is_over: &(dyn Fn() -> bool + Sync),
         tell: &mut dyn FnMut(Progress),
@@ -206,7 +206,7 @@ fn is_kept(tried: &Candidate) -> bool {
 }
 
 /// The margin of the term that is broken the most; unknown terms count as broken altogether.
-pub fn worst_margin(tried: &Candidate) -> f64 {
+pub(super) fn worst_margin(tried: &Candidate) -> f64 {
     let margins = tried.terms.iter().map(|term| term.margin.unwrap_or(f64::NEG_INFINITY));
     margins.min_by(f64::total_cmp).unwrap_or(f64::NEG_INFINITY)
 }

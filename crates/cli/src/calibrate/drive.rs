@@ -8,7 +8,7 @@ use tailcut_sim::Scenario;
 use tailcut_ssd::config::SsdConfig;
 
 /// A scenario with this drive: its preset, and every key whose value is another; fitted keys below what pins them.
-pub fn to_toml(device: &SsdConfig, results: &Results) -> String {
+pub(super) fn to_toml(device: &SsdConfig, results: &Results) -> String {
     let of_preset = keys_of(&device.preset.config());
     let mut sections: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
     for (path, value) in keys_of(device) {

@@ -12,7 +12,7 @@ use tailcut_study::drives::rows::LEAST_BEYOND;
 use tailcut_study::drives::{Load, MeasuredRow, Mix, PERCENTILES};
 
 /// The rows of a file, or everything that is wrong with it, a line for each.
-pub fn rows(text: &str) -> Result<Vec<MeasuredRow>, Vec<String>> {
+pub(super) fn rows(text: &str) -> Result<Vec<MeasuredRow>, Vec<String>> {
     let document: Value =
         serde_json::from_str(text).map_err(|error| vec![format!("this is no JSON: {error}")])?;
     let Some(jobs) = document["jobs"].as_array().filter(|jobs| !jobs.is_empty()) else {

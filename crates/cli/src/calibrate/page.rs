@@ -5,7 +5,7 @@ use crate::terminal::{Align, ColorMode, Table, TextRole};
 use tailcut_base::quantity::{show_bytes, show_count, show_number_of, show_time};
 
 /// Parameters with what they move, and rows with their errors.
-pub fn page(results: &Results, tone: ColorMode) -> String {
+pub(super) fn page(results: &Results, tone: ColorMode) -> String {
     let heading = format!(
         "drive {}: {} fitted to {}, {}, cost {:.3}",
         results.drive,

@@ -6,7 +6,7 @@ use tailcut_study::drives::fit::{LeftOut, Problem, RowFit, Sensitivity};
 
 /// A finished calibration.
 #[derive(Debug, Serialize)]
-pub struct Results {
+pub(super) struct Results {
     /// The version of the program.
     pub version: &'static str,
     /// The drive's name in the files.
@@ -25,7 +25,7 @@ pub struct Results {
 
 /// A parameter at the optimum.
 #[derive(Debug, Serialize)]
-pub struct FittedParameter {
+pub(super) struct FittedParameter {
     /// Its key.
     pub key: &'static str,
     /// Its value, in `unit`.
@@ -45,7 +45,7 @@ pub struct FittedParameter {
 
 /// A row and its predictions.
 #[derive(Debug, Serialize)]
-pub struct FittedRow {
+pub(super) struct FittedRow {
     /// Its load.
     pub load: String,
     /// Predicted by the fit to all rows.
@@ -56,7 +56,7 @@ pub struct FittedRow {
 
 /// How far a prediction is from a row.
 #[derive(Debug, Serialize)]
-pub struct RowErrors {
+pub(super) struct RowErrors {
     /// See [`RowFit::cost`].
     pub cost: f64,
     /// Median of |predicted ÷ measured − 1| over percentiles of reads.
@@ -71,7 +71,7 @@ pub struct RowErrors {
 
 impl RowErrors {
     /// The errors of a fit.
-    pub fn of(fit: &RowFit) -> RowErrors {
+    pub(super) fn of(fit: &RowFit) -> RowErrors {
         RowErrors {
             cost: fit.cost,
             reads: fit.median_error(|quantity| matches!(quantity, Quantity::Read(_))),
@@ -87,7 +87,7 @@ impl RowErrors {
 }
 
 /// The parameters of a problem at its optimum.
-pub fn parameters(problem: &Problem, found: &[Sensitivity]) -> Vec<FittedParameter> {
+pub(super) fn parameters(problem: &Problem, found: &[Sensitivity]) -> Vec<FittedParameter> {
     let loads: Vec<String> = problem.rows.iter().map(|row| row.load.to_string()).collect();
     let of = |found: &Sensitivity| {
         let most = found.moved.iter().zip(&loads).max_by(|(a, _), (b, _)| a.total_cmp(b));
@@ -105,7 +105,7 @@ pub fn parameters(problem: &Problem, found: &[Sensitivity]) -> Vec<FittedParamet
 }
 
 /// The rows of a problem with how well they are fitted and predicted.
-pub fn rows(problem: &Problem, fits: &[RowFit], left_out: &[LeftOut]) -> Vec<FittedRow> {
+pub(super) fn rows(problem: &Problem, fits: &[RowFit], left_out: &[LeftOut]) -> Vec<FittedRow> {
     let of = |(index, fit): (usize, &RowFit)| FittedRow {
         load: problem.rows[index].load.to_string(),
         fitted: RowErrors::of(fit),

@@ -9,7 +9,7 @@ use tailcut_study::drives::fit::{Problem, Record};
 use xxhash_rust::xxh3::xxh3_128;
 
 /// The file of a search, and what it is a search for.
-pub struct State {
+pub(super) struct State {
     path: PathBuf,
     digest: String,
 }
@@ -23,7 +23,7 @@ struct Content {
 
 impl State {
     /// The file of the search whose result goes to `output`.
-    pub fn new(output: &Path, problem: &Problem, seed: u64) -> State {
+    pub(super) fn new(output: &Path, problem: &Problem, seed: u64) -> State {
         let mut name = output.file_name().unwrap_or_default().to_os_string();
         name.push(".state.json");
         let whole = format!("{} {seed} {problem:?}", env!("CARGO_PKG_VERSION"));
@@ -31,7 +31,7 @@ impl State {
     }
 
     /// Where it is.
-    pub fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
@@ -39,7 +39,7 @@ impl State {
     ///
     /// # Errors
     /// A file of another search: it is left alone.
-    pub fn load(&self) -> Result<Option<Record>, Failure> {
+    pub(super) fn load(&self) -> Result<Option<Record>, Failure> {
         let Ok(text) = fs::read_to_string(&self.path) else { return Ok(None) };
         match serde_json::from_str::<Content>(&text) {
             Ok(content) if content.digest == self.digest => Ok(Some(content.record)),
@@ -55,14 +55,14 @@ impl State {
     ///
     /// # Errors
     /// A file that cannot be written.
-    pub fn save(&self, record: &Record) -> Result<(), Failure> {
+    pub(super) fn save(&self, record: &Record) -> Result<(), Failure> {
         let content = Content { digest: self.digest.clone(), record: record.clone() };
         let text = serde_json::to_string(&content).expect("plain data");
         Ok(output::write_file(&self.path, text.as_bytes())?)
     }
 
     /// Removes the file: the result is written.
-    pub fn remove(&self) {
+    pub(super) fn remove(&self) {
         // A file that stays is refused or resumed by the next search; neither is wrong.
         let _ = fs::remove_file(&self.path);
     }

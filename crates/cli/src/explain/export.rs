@@ -29,7 +29,7 @@ const CHIPS: u32 = 2;
 const REQUESTS: u32 = 3;
 
 /// Writes the export and prints a summary of its content.
-pub fn explain(arguments: &ExplainArguments, file: &Path, out: &mut dyn Write) -> Result<(), Failure> {
+pub(super) fn explain(arguments: &ExplainArguments, file: &Path, out: &mut dyn Write) -> Result<(), Failure> {
     let kept = SavedRun::open(&arguments.folder)?;
     let (window, end) = (choose(arguments, &kept)?, Time(kept.saved.report.until_ns));
     let rerun = Rerun::new(kept, arguments.quiet)?;

@@ -13,7 +13,7 @@ use tailcut_base::{Cause, Nanos, Time};
 use tailcut_sim::world::Attribution;
 
 /// A folder that a run wrote.
-pub struct SavedRun {
+pub(super) struct SavedRun {
     folder: PathBuf,
     /// The report and what belongs to it.
     pub saved: Saved,
@@ -21,7 +21,7 @@ pub struct SavedRun {
 
 /// A request of `slowest.csv`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Slow {
+pub(super) struct Slow {
     /// Its number in the run.
     pub number: u64,
     /// The operation.
@@ -40,7 +40,7 @@ pub struct Slow {
 
 impl SavedRun {
     /// Opens the folder of a run. Fails when it holds no report that can be read.
-    pub fn open(folder: &Path) -> Result<SavedRun, Failure> {
+    pub(super) fn open(folder: &Path) -> Result<SavedRun, Failure> {
         if let Some(what) = what_else(folder) {
             return Err(Failure::Input(format!("{}: {what}", folder.display())));
         }
@@ -53,12 +53,12 @@ impl SavedRun {
     }
 
     /// How long the run took, if it left that behind.
-    pub fn elapsed(&self) -> Option<Duration> {
+    pub(super) fn elapsed(&self) -> Option<Duration> {
         run::elapsed(&self.folder)
     }
 
     /// The scenario of the run, as it can be run again.
-    pub fn scenario(&self) -> Result<Scenario, Failure> {
+    pub(super) fn scenario(&self) -> Result<Scenario, Failure> {
         let mut scenario = Scenario::default();
         scenario::load(&mut scenario, Some(&self.folder.join(SCENARIO)), &[])?;
         if self.saved.report.interrupted {
@@ -69,7 +69,7 @@ impl SavedRun {
     }
 
     /// The waits of the selected requests by latency and cause.
-    pub fn attribution(&self, selection: Selection) -> Result<Attribution, Failure> {
+    pub(super) fn attribution(&self, selection: Selection) -> Result<Attribution, Failure> {
         let table = Csv::read(&self.folder.join(ATTRIBUTION))?;
         let (from, count, causes) =
             (table.column("latency_from_ns")?, table.column("requests")?, table.causes()?);
@@ -88,7 +88,7 @@ impl SavedRun {
     }
 
     /// The latencies of the selected requests.
-    pub fn latencies(&self, selection: Selection) -> Result<LatencyHistogram, Failure> {
+    pub(super) fn latencies(&self, selection: Selection) -> Result<LatencyHistogram, Failure> {
         let table = Csv::read(&self.folder.join(CURVE))?;
         let (kind, latency, requests) =
             (table.column("kind")?, table.column("latency_ns")?, table.column("requests")?);
@@ -102,7 +102,7 @@ impl SavedRun {
     }
 
     /// The slowest requests, the slowest first.
-    pub fn slowest(&self) -> Result<Vec<Slow>, Failure> {
+    pub(super) fn slowest(&self) -> Result<Vec<Slow>, Failure> {
         let table = Csv::read(&self.folder.join(SLOWEST))?;
         let [number, due, completed, latency] =
             ["number", "due_ns", "completed_ns", "latency_ns"].map(|name| table.column(name));

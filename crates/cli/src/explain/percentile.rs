@@ -49,7 +49,7 @@ struct MakeUp {
 }
 
 /// Prints the make-up of the requests around a percentile and of all slower ones.
-pub fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), Failure> {
+pub(super) fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let kept = SavedRun::open(&arguments.folder)?;
     let selection = Selection::new(arguments);
     let attribution = kept.attribution(selection)?;

@@ -7,7 +7,7 @@ use tailcut_ssd::{ChipRecord, Handover, Probe};
 
 /// A request, whole.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub(super) struct Seen {
     /// Its number in the run.
     pub number: u64,
     /// The device's name for it while it was in flight.
@@ -44,14 +44,14 @@ impl Seen {
     }
 
     /// From due to completed.
-    pub fn latency(&self) -> Nanos {
+    pub(super) fn latency(&self) -> Nanos {
         self.completed.since(self.due)
     }
 }
 
 /// Waits for one request.
 #[derive(Debug)]
-pub struct RequestFinder {
+pub(super) struct RequestFinder {
     /// The number of the request.
     pub number: u64,
     /// The request, once it has ended.
@@ -69,7 +69,7 @@ impl<D> Observer<D> for RequestFinder {
 
 /// A window of time, and how much of it is kept at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Window {
+pub(super) struct Window {
     /// Its beginning.
     pub from: Time,
     /// Its end.
@@ -86,7 +86,7 @@ impl Window {
 
 /// The transactions of a window, in the order of their ends, and the chips that were taken from some.
 #[derive(Debug)]
-pub struct Chips {
+pub(super) struct Chips {
     window: Window,
     /// The transactions.
     pub records: Vec<ChipRecord>,
@@ -100,12 +100,12 @@ pub struct Chips {
 
 impl Chips {
     /// Nothing recorded yet.
-    pub fn new(window: Window) -> Chips {
+    pub(super) fn new(window: Window) -> Chips {
         Chips { window, records: Vec::new(), handovers: Vec::new(), left_out: 0, drives: 1 }
     }
 
     /// What the chips of several equal drives did, each with `luns` chips and `channels` channels.
-    pub fn of_drives(window: Window, drives: Vec<Chips>, luns: u32, channels: u32) -> Chips {
+    pub(super) fn of_drives(window: Window, drives: Vec<Chips>, luns: u32, channels: u32) -> Chips {
         let mut all = Chips { drives: drives.len() as u32, ..Chips::new(window) };
         for (drive, chips) in (0..).zip(drives) {
             let (luns, channels) = (drive * luns, drive * channels);
@@ -153,7 +153,7 @@ impl Probe for Chips {
 
 /// The requests of a window, in the order of their ends.
 #[derive(Debug)]
-pub struct Requests {
+pub(super) struct Requests {
     window: Window,
     /// The requests.
     pub seen: Vec<Seen>,
@@ -163,7 +163,7 @@ pub struct Requests {
 
 impl Requests {
     /// Nothing recorded yet.
-    pub fn new(window: Window) -> Requests {
+    pub(super) fn new(window: Window) -> Requests {
         Requests { window, seen: Vec::new(), left_out: 0 }
     }
 }

@@ -24,7 +24,7 @@ fn announcement(times: u32, requests: u64, elapsed: Option<Duration>) -> String 
 }
 
 /// A run that can be repeated.
-pub struct Rerun {
+pub(super) struct Rerun {
     kept: SavedRun,
     scenario: Scenario,
     interrupt: Interrupt,
@@ -33,14 +33,14 @@ pub struct Rerun {
 
 impl Rerun {
     /// Of the run that was kept.
-    pub fn new(kept: SavedRun, quiet: bool) -> Result<Rerun, Failure> {
+    pub(super) fn new(kept: SavedRun, quiet: bool) -> Result<Rerun, Failure> {
         let interrupt = Interrupt::listen()
             .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
         Ok(Rerun { scenario: kept.scenario()?, kept, interrupt, quiet })
     }
 
     /// Prints on standard error how long repeating the run `times` times will take, unless it is quiet.
-    pub fn announce(&self, times: u32) {
+    pub(super) fn announce(&self, times: u32) {
         if self.quiet {
             return;
         }
@@ -48,14 +48,14 @@ impl Rerun {
     }
 
     /// Looks for one request; `None` when the run had no such number.
-    pub fn find(&self, number: u64) -> Result<Option<Seen>, Failure> {
+    pub(super) fn find(&self, number: u64) -> Result<Option<Seen>, Failure> {
         let mut finder = RequestFinder { number, seen: None };
         with_world!(&mut self.prepare(|| ())?, world => self.run(world, &mut finder))?;
         Ok(finder.seen)
     }
 
     /// What chips and requests did in a window.
-    pub fn record(&self, window: Window) -> Result<(Chips, Requests), Failure> {
+    pub(super) fn record(&self, window: Window) -> Result<(Chips, Requests), Failure> {
         let (mut world, mut requests) = (self.prepare(|| Chips::new(window))?, Requests::new(window));
         with_world!(&mut world, world => self.run(world, &mut requests))?;
         let mut chips: Vec<Chips> = world.into_drives().into_iter().map(|drive| drive.probe).collect();

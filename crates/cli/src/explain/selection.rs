@@ -8,7 +8,7 @@ use tailcut_sim::report::class_kind;
 
 /// A part of the requests of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Selection {
+pub(super) enum Selection {
     /// All requests.
     All,
     /// The requests of one kind.
@@ -19,7 +19,7 @@ pub enum Selection {
 
 impl Selection {
     /// The user's selection.
-    pub fn new(arguments: &ExplainArguments) -> Selection {
+    pub(super) fn new(arguments: &ExplainArguments) -> Selection {
         match (arguments.class, arguments.kind) {
             (Some(class), _) => Selection::Class(class),
             (None, Some(kind)) => Selection::Kind(kind),
@@ -28,7 +28,7 @@ impl Selection {
     }
 
     /// The name that reports and curves have for it.
-    pub fn name(self) -> String {
+    pub(super) fn name(self) -> String {
         match self {
             Selection::All => "all".into(),
             Selection::Kind(op) => op.name().into(),
@@ -38,7 +38,7 @@ impl Selection {
 
     /// True when it holds the requests that the table of waits calls `kind`, where reads of several classes
     /// stand apart.
-    pub fn holds(self, kind: &str) -> bool {
+    pub(super) fn holds(self, kind: &str) -> bool {
         match self {
             Selection::All => true,
             Selection::Kind(op) => kind == op.name() || kind.starts_with(&format!("{} class ", op.name())),
@@ -47,7 +47,7 @@ impl Selection {
     }
 
     /// True when it holds a slow request.
-    pub fn holds_slow(self, slow: &Slow) -> bool {
+    pub(super) fn holds_slow(self, slow: &Slow) -> bool {
         match self {
             Selection::All => true,
             Selection::Kind(op) => slow.op == op.name(),

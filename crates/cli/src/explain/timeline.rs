@@ -86,7 +86,7 @@ struct Taking {
 }
 
 /// Prints the timeline of request `number`.
-pub fn explain(arguments: &ExplainArguments, number: u64, out: &mut dyn Write) -> Result<(), Failure> {
+pub(super) fn explain(arguments: &ExplainArguments, number: u64, out: &mut dyn Write) -> Result<(), Failure> {
     let kept = SavedRun::open(&arguments.folder)?;
     let completed = kept.saved.report.completed;
     if number >= completed {

@@ -11,7 +11,7 @@ use tailcut_rt::probe::{Comparison, Estimate, Origin};
 use tailcut_study::TOLERANCE;
 
 /// A file that `tailcut run` takes: every key that was estimated, with how; everything else is the preset's.
-pub fn scenario(found: &ProbeOutcome, estimate: &Estimate) -> String {
+pub(super) fn scenario(found: &ProbeOutcome, estimate: &Estimate) -> String {
     let mut text = head(found, estimate);
     text += "\n[device]\n";
     text += &format!("preset = {}\n", quoted(estimate.preset.name()));

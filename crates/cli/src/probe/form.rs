@@ -10,7 +10,7 @@ use tailcut_rt::probe::profile::Profile;
 use tailcut_rt::probe::{Comparison, End, Estimate, Provenance, Tally, Writes};
 
 /// All of it. Times in ns, rates per second.
-pub fn to_json(found: &ProbeOutcome) -> Value {
+pub(super) fn to_json(found: &ProbeOutcome) -> Value {
     let measured = &found.measured;
     let identity = &measured.identity;
     json!({
@@ -103,7 +103,7 @@ fn estimate(estimate: &Estimate) -> Value {
 }
 
 /// In one word.
-pub fn how(how: Provenance) -> &'static str {
+pub(super) fn how(how: Provenance) -> &'static str {
     match how {
         Provenance::Measured => "measured",
         Provenance::Derived => "derived",

@@ -15,7 +15,7 @@ use tailcut_rt::probe::stalls::Signature;
 use tailcut_rt::probe::{Comparison, End, Estimate, Measured, Tally};
 
 /// The whole page.
-pub fn page(found: &ProbeOutcome, arguments: &ProbeArguments, tone: ColorMode) -> String {
+pub(super) fn page(found: &ProbeOutcome, arguments: &ProbeArguments, tone: ColorMode) -> String {
     let width = usize::from(window());
     let measured = &found.measured;
     let mut text = head(found, width, tone);

@@ -5,7 +5,7 @@ use super::against::COLUMNS;
 use crate::output;
 
 /// All results of all tests.
-pub fn text(report: &Report) -> String {
+pub(super) fn text(report: &Report) -> String {
     let mut lines = vec![COLUMNS.map(String::from)];
     for tested in &report.tests {
         let name = tested.procedure.test.name();

@@ -8,7 +8,7 @@ use tailcut_pts::{Cell, Convergence, Ending, Procedure, Record, Track, Work};
 use tailcut_rt::pts::End;
 
 /// The whole report.
-pub fn to_json(report: &Report) -> Value {
+pub(super) fn to_json(report: &Report) -> Value {
     let (platform, settings) = (&report.platform, &report.settings);
     json!({
         "specification": "SNIA SSS PTS 2.0.2",

@@ -6,7 +6,7 @@ use tailcut_pts::{Averages, Cell, Convergence, Metric, Procedure, Record, Test, 
 use tailcut_study::Row;
 
 /// All results of a test, as far as it came. A row is known by its test, case and quantity.
-pub fn rows(test: &Procedure) -> Vec<Row> {
+pub(super) fn rows(test: &Procedure) -> Vec<Row> {
     match test.test {
         Test::Iops | Test::Throughput | Test::Latency => matrices(test).chain(histograms(test)).collect(),
         Test::WriteSaturation => saturation(test).into_iter().chain(histograms(test)).collect(),
@@ -19,7 +19,7 @@ pub fn rows(test: &Procedure) -> Vec<Row> {
 }
 
 /// The name of a case: with threads and queue where the test varies them.
-pub fn case(test: Test, cell: &Cell) -> String {
+pub(super) fn case(test: Test, cell: &Cell) -> String {
     match test {
         Test::CompositeBlockSize | Test::DemandIntensity => format!("{} {cell}", cell.demand()),
         _ => cell.to_string(),
@@ -36,7 +36,7 @@ const FIVE_NINES: Quantity = ("99.999% latency", "s", |of| of.five_nines / 1e9);
 const LONGEST: Quantity = ("maximum latency", "s", |of| of.longest / 1e9);
 
 /// The quantities that a test reports for each cell of its rounds.
-pub fn quantities(test: Test) -> &'static [Quantity] {
+pub(super) fn quantities(test: Test) -> &'static [Quantity] {
     match test {
         Test::Iops => &[IOPS],
         Test::Throughput => &[THROUGHPUT],
@@ -46,7 +46,7 @@ pub fn quantities(test: Test) -> &'static [Quantity] {
 }
 
 /// Stages with rounds of different loads; others have one load again and again.
-pub fn matrix_stages(test: &Procedure) -> impl Iterator<Item = (&Convergence, &[Cell])> {
+pub(super) fn matrix_stages(test: &Procedure) -> impl Iterator<Item = (&Convergence, &[Cell])> {
     test.convergences().iter().filter_map(|convergence| {
         let Work::Rounds(rounds) = &test.stages()[convergence.stage].work else {
             unreachable!("it has rounds")
@@ -70,7 +70,7 @@ fn matrices(test: &Procedure) -> impl Iterator<Item = Row> {
 }
 
 /// Percentiles of a histogram.
-pub const PERCENTILES: [f64; 6] = [50.0, 99.0, 99.9, 99.99, 99.999, 99.9999];
+pub(super) const PERCENTILES: [f64; 6] = [50.0, 99.0, 99.9, 99.99, 99.999, 99.9999];
 
 fn histograms(test: &Procedure) -> impl Iterator<Item = Row> {
     test.records().iter().filter_map(|record| Some((record, record.latency.as_ref()?))).flat_map(

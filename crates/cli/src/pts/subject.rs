@@ -22,7 +22,7 @@ use tailcut_rt::{Clock, Drive, EmulatedSsd, FileDrive};
 use tailcut_ssd::{Ssd, SsdConfig};
 
 /// The drive under test, and its tester.
-pub struct Subject<'a> {
+pub(super) struct Subject<'a> {
     tester: AnyTester<'a>,
     /// Facts about the drive.
     pub platform: Platform,
@@ -58,7 +58,7 @@ impl<'a> Subject<'a> {
     ///
     /// # Errors
     /// What is wrong with the scenario or the device; a device with data, unless they may be destroyed.
-    pub fn open(arguments: &PtsArguments, watch: &'a Watcher) -> Result<Subject<'a>, Failure> {
+    pub(super) fn open(arguments: &PtsArguments, watch: &'a Watcher) -> Result<Subject<'a>, Failure> {
         match &arguments.device {
             Some(device) => Subject::device(device, arguments, watch),
             None => Subject::model(arguments, watch),
@@ -120,17 +120,17 @@ impl<'a> Subject<'a> {
     }
 
     /// Carries a test out, and passes it to `told` after each step.
-    pub fn carry_out(&mut self, test: &mut Procedure, told: impl FnMut(&Procedure)) -> End {
+    pub(super) fn carry_out(&mut self, test: &mut Procedure, told: impl FnMut(&Procedure)) -> End {
         with!(&mut self.tester, tester => tester.carry_out(test, told))
     }
 
     /// Share of the drive that the last purge reached.
-    pub fn purged(&self) -> Option<f64> {
+    pub(super) fn purged(&self) -> Option<f64> {
         with!(&self.tester, tester => tester.purged())
     }
 
     /// Notes for the reader so far.
-    pub fn notes(&self) -> Vec<String> {
+    pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = self.platform.notes.clone();
         if let AnyTester::Emulated(tester) = &self.tester {
             notes.extend(tester.drive().lateness().warning());

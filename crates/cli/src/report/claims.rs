@@ -6,7 +6,7 @@ use tailcut_study::claims::{Claims, Paper, Summary};
 use tailcut_study::{Row, Table};
 
 /// A page of all claims of these studies, paper by paper. Studies that go beyond the papers are left out.
-pub fn markdown(studies: &[Table]) -> String {
+pub(super) fn markdown(studies: &[Table]) -> String {
     let summary = Summary::of(studies);
     let form = if studies.iter().any(|study| study.quick) { "quick" } else { "full" };
     let first = studies.first();

@@ -26,7 +26,7 @@ pub const ATTRIBUTION: &str = "attribution.csv";
 /// The latency curve, for plotting.
 pub const CURVE: &str = "curve.csv";
 /// Seconds that the run took. The only file that differs between two runs of one scenario.
-pub const ELAPSED: &str = "elapsed.txt";
+pub(super) const ELAPSED: &str = "elapsed.txt";
 
 /// What `report.json` holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -83,7 +83,7 @@ pub fn write(folder: &Path, saved: &Saved, json: &str, stats: &Stats) -> Result<
 ///
 /// # Errors
 /// A folder or file that cannot be written.
-pub fn write_elapsed(folder: &Path, elapsed: Duration) -> Result<(), OutputError> {
+pub(super) fn write_elapsed(folder: &Path, elapsed: Duration) -> Result<(), OutputError> {
     Folder::create(folder)?.write(ELAPSED, format!("{:.3}\n", elapsed.as_secs_f64()).as_bytes())
 }
 

@@ -6,7 +6,7 @@ use tailcut_base::quantity::{show_number_of, show_rate};
 use tailcut_sim::report::{ArrayReport, EpochReport, GroupReport, LogReport, MemberReport, StageReport};
 
 /// The reads of an array by how they were served, and the work of each drive.
-pub fn tables(array: &ArrayReport, tone: ColorMode) -> String {
+pub(super) fn tables(array: &ArrayReport, tone: ColorMode) -> String {
     let log = array.log.as_ref().map_or(String::new(), |log| log_lines(log, array.groups));
     let of_all = reads(array) + &log;
     let since_prepared = array.epochs.as_ref().map_or(String::new(), epoch_lines);

@@ -8,7 +8,7 @@ use tailcut_sim::Report;
 use tailcut_sim::report::DriveReport;
 
 /// The statistics of the drive, each figure beside its value on an ideal drive.
-pub fn table(report: &Report, tone: ColorMode) -> String {
+pub(super) fn table(report: &Report, tone: ColorMode) -> String {
     let head =
         [("figure", Align::Left), ("measured", Align::Right), ("ideal", Align::Right), ("", Align::Left)];
     let mut table = Table::new(&head, tone);

@@ -6,7 +6,7 @@ use tailcut_base::quantity::show_count;
 use tailcut_sim::report::HostReport;
 
 /// The time of the cores, and the cost of requests.
-pub fn lines(host: &HostReport) -> String {
+pub(super) fn lines(host: &HostReport) -> String {
     let mut text = format!(
         "  {} on {} hardware threads: {} of their time and {:.2} context switches per request\n",
         host.strategy,

@@ -7,7 +7,7 @@ use tailcut_base::quantity::{show_bytes, show_count};
 use tailcut_sim::report::{Curve, KvReport};
 
 /// What clients had of it, and what it had to do.
-pub fn part(server: &KvReport, tone: ColorMode) -> String {
+pub(super) fn part(server: &KvReport, tone: ColorMode) -> String {
     let head = [
         ("command", Align::Left),
         ("number", Align::Right),

@@ -7,7 +7,7 @@ use tailcut_base::quantity::{show_bytes, show_count, show_number_of};
 use tailcut_sim::report::{Curve, OperationReport, StoreReport};
 
 /// The statistics of the store, each figure beside its ideal value.
-pub fn table(store: &StoreReport, tone: ColorMode) -> String {
+pub(super) fn table(store: &StoreReport, tone: ColorMode) -> String {
     let head =
         [("figure", Align::Left), ("measured", Align::Right), ("ideal", Align::Right), ("", Align::Left)];
     let mut table = Table::new(&head, tone);

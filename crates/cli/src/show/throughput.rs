@@ -6,7 +6,7 @@ use tailcut_base::quantity::{show_count, show_rate};
 use tailcut_sim::Report;
 
 /// Requests and bytes per second, by kind.
-pub fn kinds(report: &Report, tone: ColorMode) -> String {
+pub(super) fn kinds(report: &Report, tone: ColorMode) -> String {
     let head = ["", "requests", "per second", "bandwidth", "errors"].map(|title| (title, Align::Right));
     let mut table = Table::new(&[("kind", Align::Left), head[1], head[2], head[3], head[4]], tone);
     for kind in report.kinds.iter().skip(1).chain(&report.kinds[..1]) {
@@ -22,7 +22,7 @@ pub fn kinds(report: &Report, tone: ColorMode) -> String {
 }
 
 /// The need of this mix of requests for each resource, and the rate at which the resource saturates.
-pub fn resources(report: &Report, tone: ColorMode) -> String {
+pub(super) fn resources(report: &Report, tone: ColorMode) -> String {
     let head = [("limit of", Align::Left), ("needed at least", Align::Right), ("full at", Align::Right)];
     let mut table = Table::new(&head, tone);
     for resource in &report.resources {

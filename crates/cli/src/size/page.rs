@@ -9,7 +9,7 @@ use tailcut_base::quantity::{show_bytes, show_number_of, show_rate};
 use tailcut_sim::sizing::{BLOCK, Sizing};
 
 /// The whole page, at most `width` columns wide below the table.
-pub fn page(sizing: &Sizing, arguments: &SizeArguments, width: usize, tone: ColorMode) -> String {
+pub(super) fn page(sizing: &Sizing, arguments: &SizeArguments, width: usize, tone: ColorMode) -> String {
     let title = format!(
         "{}: {} of {}, for {} at {} full, RAID {}",
         show_number_of(sizing.drives, "drive"),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// Shows something after a delay, from a thread of its own, so the working thread need not poll a clock. What is
 /// shown goes away when this is dropped, which also ends the delay.
-pub struct Delayed {
+pub(super) struct Delayed {
     /// Ends the thread when it is dropped.
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -14,7 +14,7 @@ pub struct Delayed {
 
 impl Delayed {
     /// Calls `show` after `delay`, and drops what it returns at the end.
-    pub fn new<T>(delay: Duration, show: impl FnOnce() -> T + Send + 'static) -> Delayed {
+    pub(super) fn new<T>(delay: Duration, show: impl FnOnce() -> T + Send + 'static) -> Delayed {
         let (stop, stopped) = mpsc::channel::<()>();
         let thread = thread::spawn(move || {
             if stopped.recv_timeout(delay) == Err(RecvTimeoutError::Timeout) {

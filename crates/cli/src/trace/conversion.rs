@@ -12,7 +12,7 @@ use tailcut_base::quantity::show_number_of;
 use tailcut_workload::trace::{self, Converted, Format, Options};
 
 /// Writes a trace in another format, and reports lost information.
-pub fn convert(
+pub(super) fn convert(
     input: &Path,
     output: &Path,
     format: &str,
@@ -38,7 +38,7 @@ pub fn convert(
 ///
 /// # Errors
 /// There is none; the message lists all of them.
-pub fn named(name: &str) -> Result<Format, Failure> {
+pub(super) fn named(name: &str) -> Result<Format, Failure> {
     Format::by_name(name).ok_or_else(|| unknown(name))
 }
 

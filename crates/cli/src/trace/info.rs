@@ -14,7 +14,7 @@ use tailcut_workload::trace::{self, Footprint, Info, Options, Sizes, Times};
 const DISKS: usize = 12;
 
 /// Characterises a trace.
-pub fn show(file: &Path, options: &Options, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+pub(super) fn show(file: &Path, options: &Options, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
     let mut waiting = Some(Waiting::for_file(file, "looking through the trace", false));

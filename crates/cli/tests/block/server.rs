@@ -1,12 +1,12 @@
 //! A running server, and client programs.
 
 use crate::support::Place;
-pub use crate::support::has;
+pub(super) use crate::support::has;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 /// `tailcut serve block` in a temporary folder; stopped on drop.
-pub struct Server {
+pub(super) struct Server {
     pub place: Place,
     child: Child,
     out: BufReader<ChildStdout>,
@@ -15,12 +15,12 @@ pub struct Server {
 
 impl Server {
     /// Starts it on a Unix socket and waits until it reports its address.
-    pub fn start(more: &[&str]) -> Server {
+    pub(super) fn start(more: &[&str]) -> Server {
         Server::at(&["--unix", "socket"], more)
     }
 
     /// Starts it at any address.
-    pub fn at(address: &[&str], more: &[&str]) -> Server {
+    pub(super) fn at(address: &[&str], more: &[&str]) -> Server {
         Server::within(Place::new(), address, more)
     }
 
@@ -32,12 +32,12 @@ impl Server {
     }
 
     /// Starts it on a Unix socket in an existing folder.
-    pub fn start_in(place: Place, more: &[&str]) -> Server {
+    pub(super) fn start_in(place: Place, more: &[&str]) -> Server {
         Server::within(place, &["--unix", "socket"], more)
     }
 
     /// Restarts it after its end, on a Unix socket.
-    pub fn start_again(&mut self, more: &[&str]) {
+    pub(super) fn start_again(&mut self, more: &[&str]) {
         (self.child, self.out) = begin(&self.place, &["--unix", "socket"], more);
         self.hear_uri();
     }
@@ -51,45 +51,45 @@ impl Server {
     }
 
     /// Its next line of output.
-    pub fn next_line(&mut self) -> String {
+    pub(super) fn next_line(&mut self) -> String {
         let mut line = String::new();
         assert_ne!(self.out.read_line(&mut line).expect("the output is text"), 0, "the server has ended");
         line
     }
 
     /// Kills it as a crash would.
-    pub fn kill(&mut self) {
+    pub(super) fn kill(&mut self) {
         self.signal("-KILL");
         self.last_words();
     }
 
     /// The URI of another export.
-    pub fn uri_of(&self, export: &str) -> String {
+    pub(super) fn uri_of(&self, export: &str) -> String {
         self.uri.replace("/disk", &format!("/{export}"))
     }
 
     /// Sends a signal.
-    pub fn signal(&self, name: &str) {
+    pub(super) fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
         let status = Command::new("kill").args([name, &id]).status().expect("kill is everywhere");
         assert!(status.success());
     }
 
     /// Stops it; returns its last output and its exit code.
-    pub fn stop(mut self) -> (String, Option<i32>) {
+    pub(super) fn stop(mut self) -> (String, Option<i32>) {
         self.signal("-TERM");
         self.last_words()
     }
 
     /// Its output until it exits by itself, and its exit code.
-    pub fn last_words(&mut self) -> (String, Option<i32>) {
+    pub(super) fn last_words(&mut self) -> (String, Option<i32>) {
         let mut words = String::new();
         self.out.read_to_string(&mut words).expect("the output is text");
         (words, self.child.wait().expect("it is our child").code())
     }
 
     /// Runs a program in the server's folder, which must succeed.
-    pub fn run(&self, program: &str, arguments: &[&str]) -> String {
+    pub(super) fn run(&self, program: &str, arguments: &[&str]) -> String {
         let output = self.attempt(program, arguments);
         let text =
             format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -99,7 +99,7 @@ impl Server {
 
     /// Runs a program in the server's folder. A hanging program is killed after ten minutes, so that the test
     /// fails instead of hanging.
-    pub fn attempt(&self, program: &str, arguments: &[&str]) -> Output {
+    pub(super) fn attempt(&self, program: &str, arguments: &[&str]) -> Output {
         self.place.attempt(program, arguments)
     }
 }
@@ -123,7 +123,7 @@ fn begin(place: &Place, address: &[&str], more: &[&str]) -> (Child, BufReader<Ch
 }
 
 /// Bytes without repetition, with holes of zeros.
-pub fn sample(bytes: usize) -> Vec<u8> {
+pub(super) fn sample(bytes: usize) -> Vec<u8> {
     let mut state = 0x2545_F491_4F6C_DD1Du64;
     let mut content = Vec::with_capacity(bytes);
     while content.len() < bytes {

@@ -3,7 +3,7 @@
 use crate::guide::output::Likeness;
 
 /// A block.
-pub struct Block {
+pub(super) struct Block {
     /// The line at which its content begins, counted from 1.
     pub line: usize,
     /// How the block is tested.
@@ -12,7 +12,7 @@ pub struct Block {
 }
 
 /// How a block is tested.
-pub enum Kind {
+pub(super) enum Kind {
     /// Its commands are run.
     Run(How),
     /// Its commands are parsed.
@@ -29,7 +29,7 @@ pub enum Kind {
 
 /// How commands are run and checked.
 #[derive(Default)]
-pub struct How {
+pub(super) struct How {
     /// How exactly the output must match.
     pub likeness: Likeness,
     /// Whether the commands must fail.
@@ -39,13 +39,13 @@ pub struct How {
 
 impl How {
     /// The programs that the block requires; without them it is skipped.
-    pub fn programs(&self) -> Vec<&str> {
+    pub(super) fn programs(&self) -> Vec<&str> {
         self.programs.iter().map(String::as_str).collect()
     }
 }
 
 /// A command with the output that the page shows.
-pub struct Command {
+pub(super) struct Command {
     /// The command, in one line.
     pub line: String,
     /// The lines below it.
@@ -54,17 +54,17 @@ pub struct Command {
 
 impl Block {
     /// The unmodified content.
-    pub fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         self.lines.iter().map(|line| format!("{line}\n")).collect()
     }
 
     /// The content, line by line.
-    pub fn lines(&self) -> &[String] {
+    pub(super) fn lines(&self) -> &[String] {
         &self.lines
     }
 
     /// The commands, each with its output.
-    pub fn commands(&self) -> Vec<Command> {
+    pub(super) fn commands(&self) -> Vec<Command> {
         let mut commands: Vec<Command> = Vec::new();
         let mut is_open = false;
         for line in &self.lines {
@@ -86,7 +86,7 @@ impl Block {
 ///
 /// # Panics
 /// If a fence is not closed, or its words are unknown.
-pub fn blocks(text: &str) -> Vec<Block> {
+pub(super) fn blocks(text: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut open: Option<Block> = None;
     for (at, line) in text.lines().enumerate() {

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 /// Asserts that a change applies: the lines that each of its hunks keeps or removes are in the file.
-pub fn check(at: &str, block: &Block, root: &Path) {
+pub(super) fn check(at: &str, block: &Block, root: &Path) {
     let mut file = String::new();
     let mut before: Vec<&str> = Vec::new();
     for line in block.lines().iter().map(String::as_str).chain(["@@"]) {
@@ -29,7 +29,7 @@ pub fn check(at: &str, block: &Block, root: &Path) {
 }
 
 /// Asserts that each line of a quotation is in the file, in code or in its documentation.
-pub fn check_quote(at: &str, block: &Block, file: &Path) {
+pub(super) fn check_quote(at: &str, block: &Block, file: &Path) {
     let text = fs::read_to_string(file).unwrap_or_else(|error| panic!("{at}: {}: {error}", file.display()));
     let lines: Vec<&str> = text.lines().map(|line| line.trim_start_matches("//! ").trim()).collect();
     for quoted in block.lines().iter().map(|line| line.trim()).filter(|line| !line.is_empty()) {

@@ -2,7 +2,7 @@
 
 /// How exactly a line must match the shown one.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub enum Likeness {
+pub(super) enum Likeness {
     /// Exactly, except for trailing blanks.
     #[default]
     Characters,
@@ -12,7 +12,7 @@ pub enum Likeness {
 
 impl Likeness {
     /// Whether a line of the output matches the shown one; a shown line that ends with `…` is a prefix.
-    pub fn holds(self, shown: &str, line: &str) -> bool {
+    pub(super) fn holds(self, shown: &str, line: &str) -> bool {
         let (shown, is_beginning) = match shown.trim_end().strip_suffix(ELISION) {
             Some(beginning) => (beginning.trim_end(), true),
             None => (shown.trim_end(), false),
@@ -27,7 +27,7 @@ impl Likeness {
 
 /// Updates of shown lines with changed numbers: each line that is no longer in the output, and the next line
 /// there with the same words; with `TAILCUT_BLESS=1` the page is rewritten with these.
-pub fn moved(shown: &[String], output: &str, likeness: Likeness) -> Vec<(String, String)> {
+pub(super) fn moved(shown: &[String], output: &str, likeness: Likeness) -> Vec<(String, String)> {
     let (mut rest, mut moved) = (output.lines().collect::<Vec<&str>>(), Vec::new());
     for wanted in shown.iter().filter(|line| !is_elision(line)) {
         let exact = rest.iter().position(|line| likeness.holds(wanted, line));
@@ -43,7 +43,7 @@ pub fn moved(shown: &[String], output: &str, likeness: Likeness) -> Vec<(String,
 }
 
 /// Asserts that all shown lines are in an output, in order.
-pub fn check(at: &str, shown: &[String], output: &str, likeness: Likeness) {
+pub(super) fn check(at: &str, shown: &[String], output: &str, likeness: Likeness) {
     let mut lines = output.lines();
     for wanted in shown.iter().filter(|line| !is_elision(line)) {
         assert!(
@@ -54,7 +54,7 @@ pub fn check(at: &str, shown: &[String], output: &str, likeness: Likeness) {
 }
 
 /// Whether a line marks an omission.
-pub fn is_elision(line: &str) -> bool {
+pub(super) fn is_elision(line: &str) -> bool {
     matches!(line.trim(), "" | ELISION)
 }
 

@@ -10,24 +10,24 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use tailcut::arguments::Arguments;
 
 /// The folder of a page, and the server that the page has started.
-pub struct Session {
+pub(super) struct Session {
     place: Place,
     server: Option<Server>,
 }
 
 impl Session {
     /// An empty folder.
-    pub fn new() -> Session {
+    pub(super) fn new() -> Session {
         Session { place: Place::new(), server: None }
     }
 
     /// Writes a file of the page.
-    pub fn put(&self, name: &str, content: &str) {
+    pub(super) fn put(&self, name: &str, content: &str) {
         self.place.put(name, content.as_bytes());
     }
 
     /// Runs a command and checks the output that the page shows.
-    pub fn run(&mut self, at: &str, command: &Line, how: &How) {
+    pub(super) fn run(&mut self, at: &str, command: &Line, how: &How) {
         if let Some(line) = command.line.strip_suffix(" &") {
             let mut server = Server::start(&self.place, line);
             server.hear(at, command, how);
@@ -54,7 +54,7 @@ impl Session {
     }
 
     /// Parses a command as tailcut would, without running it.
-    pub fn parse(&self, at: &str, command: &Line) {
+    pub(super) fn parse(&self, at: &str, command: &Line) {
         let line = command.line.trim_end_matches('&');
         if !line.trim_start_matches("sudo ").starts_with("tailcut ") {
             return;

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 type Labels = Vec<(String, String)>;
 
 /// A sample: the labels in order, without `le`, and the value.
-pub type Sample = (Labels, f64);
+pub(super) type Sample = (Labels, f64);
 
 /// Families by name.
 #[derive(Debug, Default)]
-pub struct Exposition {
+pub(super) struct Exposition {
     kinds: BTreeMap<String, String>,
     /// By full name, such as `x_bucket`.
     samples: BTreeMap<String, Vec<Sample>>,
@@ -19,7 +19,7 @@ pub struct Exposition {
 
 impl Exposition {
     /// Parses a page.
-    pub fn parse(text: &str) -> Exposition {
+    pub(super) fn parse(text: &str) -> Exposition {
         assert!(text.ends_with('\n'), "the last line has an end");
         let mut all = Exposition::default();
         let (mut helped, mut family, mut seen) = (None, String::new(), BTreeSet::new());
@@ -80,7 +80,7 @@ impl Exposition {
     }
 
     /// The sum of a metric over all series with these labels.
-    pub fn sum(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
+    pub(super) fn sum(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let all = self.samples.get(name).unwrap_or_else(|| panic!("{name} is told"));
         let has = |sample: &Sample, (name, value): (&str, &str)| {
             sample.0.iter().any(|label| label.0 == name && label.1 == value)

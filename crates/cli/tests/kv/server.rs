@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 /// `tailcut serve kv` in a temporary folder, at any port; stopped on drop.
-pub struct Server {
+pub(super) struct Server {
     pub place: Place,
     child: Child,
     out: BufReader<ChildStdout>,
@@ -20,17 +20,17 @@ pub struct Server {
 
 impl Server {
     /// Starts it and waits until it reports its address.
-    pub fn start(arguments: &[&str]) -> Server {
+    pub(super) fn start(arguments: &[&str]) -> Server {
         Server::start_in(Place::new(), arguments)
     }
 
     /// Starts it in an existing folder.
-    pub fn start_in(place: Place, arguments: &[&str]) -> Server {
+    pub(super) fn start_in(place: Place, arguments: &[&str]) -> Server {
         Server::start_as(place, arguments, |_| {})
     }
 
     /// Starts it in a process set up by `set_up`.
-    pub fn start_as(place: Place, arguments: &[&str], set_up: impl FnOnce(&mut Command)) -> Server {
+    pub(super) fn start_as(place: Place, arguments: &[&str], set_up: impl FnOnce(&mut Command)) -> Server {
         let mut command = place.command(&["serve", "kv", "--quiet", "-p", "-1"]);
         set_up(&mut command);
         let mut child = command.args(arguments).stdout(Stdio::piped()).spawn().expect("the binary starts");
@@ -42,19 +42,19 @@ impl Server {
     }
 
     /// Kills it as a crash would.
-    pub fn kill(&mut self) {
+    pub(super) fn kill(&mut self) {
         self.signal("-KILL");
         self.last_words();
     }
 
     /// Restarts it after its end.
-    pub fn start_again(mut self, arguments: &[&str]) -> Server {
+    pub(super) fn start_again(mut self, arguments: &[&str]) -> Server {
         let place = std::mem::replace(&mut self.place, Place::new());
         drop(self);
         Server::start_in(place, arguments)
     }
 
-    pub fn client(&self) -> Client {
+    pub(super) fn client(&self) -> Client {
         Client::to(TcpStream::connect(&self.at).expect("it listens"))
     }
 
@@ -65,24 +65,24 @@ impl Server {
     }
 
     /// Its next line of output.
-    pub fn next_line(&mut self) -> String {
+    pub(super) fn next_line(&mut self) -> String {
         let mut line = String::new();
         self.out.read_line(&mut line).expect("the output is text");
         line
     }
 
     /// The output of `stats`, by name.
-    pub fn stats(&self) -> BTreeMap<String, String> {
+    pub(super) fn stats(&self) -> BTreeMap<String, String> {
         self.client().stats()
     }
 
     /// The output of `tailcut ctl` or another command about it, which must succeed.
-    pub fn tell(&self, arguments: &[&str]) -> String {
+    pub(super) fn tell(&self, arguments: &[&str]) -> String {
         self.run(env!("CARGO_BIN_EXE_tailcut"), arguments)
     }
 
     /// Stops it; returns its last output and its exit code.
-    pub fn stop(&mut self) -> (String, Option<i32>) {
+    pub(super) fn stop(&mut self) -> (String, Option<i32>) {
         self.signal("-TERM");
         self.last_words()
     }
@@ -94,7 +94,7 @@ impl Server {
     }
 
     /// Runs a program in the server's folder, which must succeed.
-    pub fn run(&self, program: &str, arguments: &[&str]) -> String {
+    pub(super) fn run(&self, program: &str, arguments: &[&str]) -> String {
         let output = self.place.attempt(program, arguments);
         let text =
             format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -114,11 +114,11 @@ impl Drop for Server {
 }
 
 /// A client that sends one line after the other.
-pub struct Client(BufReader<TcpStream>);
+pub(super) struct Client(BufReader<TcpStream>);
 
 impl Client {
     /// `None` if the connection is refused.
-    pub fn at(address: &str) -> Option<Client> {
+    pub(super) fn at(address: &str) -> Option<Client> {
         TcpStream::connect(address).ok().map(Client::to)
     }
 
@@ -129,7 +129,7 @@ impl Client {
     }
 
     /// The output of `stats`, by name.
-    pub fn stats(&mut self) -> BTreeMap<String, String> {
+    pub(super) fn stats(&mut self) -> BTreeMap<String, String> {
         let mut all = BTreeMap::new();
         let mut line = self.say("stats").expect("it answers");
         while line != "END" {
@@ -141,26 +141,26 @@ impl Client {
     }
 
     /// Sends a line and returns the reply line.
-    pub fn say(&mut self, line: &str) -> Option<String> {
+    pub(super) fn say(&mut self, line: &str) -> Option<String> {
         self.0.get_mut().write_all(format!("{line}\r\n").as_bytes()).ok()?;
         self.hear()
     }
 
-    pub fn hear(&mut self) -> Option<String> {
+    pub(super) fn hear(&mut self) -> Option<String> {
         let mut line = String::new();
         self.0.read_line(&mut line).ok().filter(|&bytes| bytes > 0)?;
         Some(line.trim_end().to_string())
     }
 
     /// True if the write was acknowledged.
-    pub fn set(&mut self, key: &str, value: &str) -> bool {
+    pub(super) fn set(&mut self, key: &str, value: &str) -> bool {
         let told = self.say(&format!("set {key} 0 0 {}\r\n{value}", value.len()));
         told.as_deref() == Some("STORED")
     }
 
     /// Polls until the server has found everything on its drives; until then a cache may report an existing
     /// item as missing.
-    pub fn wait_for_recovery(&mut self) {
+    pub(super) fn wait_for_recovery(&mut self) {
         loop {
             let mut line = self.say("stats");
             let mut is_recovering = false;
@@ -174,7 +174,7 @@ impl Client {
         }
     }
 
-    pub fn get(&mut self, key: &str) -> Option<String> {
+    pub(super) fn get(&mut self, key: &str) -> Option<String> {
         let head = self.say(&format!("get {key}"))?;
         if head == "END" {
             return None;

@@ -8,10 +8,10 @@ use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
 /// The programs that these tests require.
-pub const PROGRAMS: [&str; 2] = ["chromium", "mkfifo"];
+pub(crate) const PROGRAMS: [&str; 2] = ["chromium", "mkfifo"];
 
 /// A browser with one empty page.
-pub struct Browser {
+pub(crate) struct Browser {
     process: Child,
     asks: File,
     answers: BufReader<File>,
@@ -24,13 +24,13 @@ pub struct Browser {
 
 /// The viewport width and colour scheme of a page.
 #[derive(Clone, Copy)]
-pub struct View {
+pub(crate) struct View {
     pub width: u32,
     pub dark: bool,
 }
 
 impl Browser {
-    pub fn start() -> Browser {
+    pub(crate) fn start() -> Browser {
         let folder = TempDir::new().expect("the temporary folder is writable");
         let pipe = |name: &str| folder.path().join(name);
         let made = Command::new("mkfifo").args([pipe("asks"), pipe("answers")]).status();
@@ -89,7 +89,7 @@ impl Browser {
     }
 
     /// Opens a page and waits until its charts are drawn.
-    pub fn open(&mut self, file: &Path, view: View) {
+    pub(crate) fn open(&mut self, file: &Path, view: View) {
         let is_phone = view.width < 600;
         let metrics = json!({"width": view.width, "height": 900, "deviceScaleFactor": 1, "mobile": is_phone});
         self.ask("Emulation.setDeviceMetricsOverride", metrics);
@@ -103,7 +103,7 @@ impl Browser {
     }
 
     /// The value of an expression in the page, awaited if it is a promise.
-    pub fn evaluate(&mut self, expression: &str) -> Value {
+    pub(crate) fn evaluate(&mut self, expression: &str) -> Value {
         let how = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
         let mut answer = self.ask("Runtime.evaluate", how);
         assert!(answer.get("exceptionDetails").is_none(), "{expression}: {answer}");
@@ -111,7 +111,7 @@ impl Browser {
     }
 
     /// Presses a key.
-    pub fn press(&mut self, key: &str, code: u32) {
+    pub(crate) fn press(&mut self, key: &str, code: u32) {
         for kind in ["keyDown", "keyUp"] {
             let text = if key == "Enter" { "\r" } else { "" };
             let event = json!({"type": kind, "key": key, "windowsVirtualKeyCode": code, "text": text});
@@ -120,19 +120,19 @@ impl Browser {
     }
 
     /// Emulates print media until the next page is opened.
-    pub fn print(&mut self) {
+    pub(crate) fn print(&mut self) {
         self.ask("Emulation.setEmulatedMedia", json!({"media": "print"}));
         self.evaluate("window.dispatchEvent(new Event('beforeprint'))");
     }
 
     /// The page as PDF, in base64.
-    pub fn pdf(&mut self) -> String {
+    pub(crate) fn pdf(&mut self) -> String {
         let mut answer = self.ask("Page.printToPDF", json!({"printBackground": true}));
         answer["data"].take().as_str().expect("text").to_owned()
     }
 
     /// Asserts that no page has had an error so far.
-    pub fn assert_content(&mut self, what: &str) {
+    pub(crate) fn assert_content(&mut self, what: &str) {
         let errors = self.evaluate("document.documentElement.dataset.errors || ''");
         assert_eq!((errors.as_str(), self.complaints.as_slice()), (Some(""), &[][..]), "{what}");
     }

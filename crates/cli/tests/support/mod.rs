@@ -2,7 +2,7 @@
 
 #![allow(dead_code)]
 
-pub mod browser;
+pub(crate) mod browser;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
 /// Four chips, 16 MiB, 20,000 requests: a fraction of a second.
-pub const SMALL: &str = "\
+pub(crate) const SMALL: &str = "\
 seed = 5
 
 [run]
@@ -42,36 +42,36 @@ pages = 16
 ";
 
 /// A folder with the small scenario in it; removed on drop.
-pub struct Place(TempDir);
+pub(crate) struct Place(TempDir);
 
 impl Place {
-    pub fn new() -> Place {
+    pub(crate) fn new() -> Place {
         let place = Place(TempDir::new().expect("the temporary folder is writable"));
         place.put("small.toml", SMALL.as_bytes());
         place
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    pub fn put(&self, name: &str, content: &[u8]) -> String {
+    pub(crate) fn put(&self, name: &str, content: &[u8]) -> String {
         std::fs::write(self.path(name), content).expect("the folder is writable");
         name.to_string()
     }
 
     /// A sparse file of `bytes` zeros.
-    pub fn sparse(&self, name: &str, bytes: u64) {
+    pub(crate) fn sparse(&self, name: &str, bytes: u64) {
         let file = std::fs::File::create(self.path(name)).expect("the folder is writable");
         file.set_len(bytes).expect("files can have holes");
     }
 
     /// Runs the command in this folder.
-    pub fn run(&self, arguments: &[&str]) -> Output {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         self.command(arguments).output().expect("the binary starts")
     }
 
-    pub fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tailcut"));
         command.args(arguments).current_dir(self.0.path());
         command
@@ -79,7 +79,7 @@ impl Place {
 
     /// Runs a program in this folder. A hanging program is killed after ten minutes, so that the test fails
     /// instead of hanging.
-    pub fn attempt(&self, program: &str, arguments: &[&str]) -> Output {
+    pub(crate) fn attempt(&self, program: &str, arguments: &[&str]) -> Output {
         let mut command = Command::new("timeout");
         command
             .args(["--kill-after=10", "600", program])
@@ -90,38 +90,38 @@ impl Place {
     }
 
     /// Runs the command, which must succeed, and returns its output.
-    pub fn text(&self, arguments: &[&str]) -> String {
+    pub(crate) fn text(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
         stdout(&output)
     }
 
     /// Runs the command, which must exit with `code`, and returns its error message.
-    pub fn refused(&self, code: i32, arguments: &[&str]) -> String {
+    pub(crate) fn refused(&self, code: i32, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}{}", stdout(&output), stderr(&output));
         stderr(&output)
     }
 
-    pub fn json(&self, name: &str) -> Value {
+    pub(crate) fn json(&self, name: &str) -> Value {
         json(&std::fs::read_to_string(self.path(name)).expect("the file is there"))
     }
 }
 
-pub fn json(text: &str) -> Value {
+pub(crate) fn json(text: &str) -> Value {
     serde_json::from_str(text).expect("this is JSON")
 }
 
-pub fn stdout(output: &Output) -> String {
+pub(crate) fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).expect("the output is text")
 }
 
-pub fn stderr(output: &Output) -> String {
+pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("the report is text")
 }
 
 /// Compares with a file of the repository; with `TAILCUT_BLESS=1` writes the file instead.
-pub fn golden(name: &str, text: &str) {
+pub(crate) fn golden(name: &str, text: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("TAILCUT_BLESS").is_some() {
         std::fs::write(&file, text).expect("the repository is writable");
@@ -136,14 +136,14 @@ pub fn golden(name: &str, text: &str) {
 
 /// Whether a process has a handler for SIGINT, signal 2 (proc(5), SigCgt).
 #[cfg(target_os = "linux")]
-pub fn listens_to_interrupts(id: &str) -> bool {
+pub(crate) fn listens_to_interrupts(id: &str) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
     caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 0b10 != 0)
 }
 
 /// Whether all programs are installed; if not, prints what is skipped.
-pub fn has(programs: &[&str]) -> bool {
+pub(crate) fn has(programs: &[&str]) -> bool {
     let missing: Vec<&str> = programs.iter().copied().filter(|program| !is_installed(program)).collect();
     if !missing.is_empty() {
         eprintln!("skipped: {} not installed; see .ci/programs", missing.join(", "));
@@ -152,7 +152,7 @@ pub fn has(programs: &[&str]) -> bool {
 }
 
 /// Whether a fio with NBD support is installed; if not, prints that.
-pub fn has_fio() -> bool {
+pub(crate) fn has_fio() -> bool {
     if !has(&["fio"]) {
         return false;
     }

@@ -52,14 +52,14 @@ pub(super) mod tests {
     }
 
     impl Served {
-        pub fn new(layout: LayoutKind) -> Served {
+        pub(crate) fn new(layout: LayoutKind) -> Served {
             let config = ArrayConfig { layout, drives: 4, ..ArrayConfig::default() };
             let disk = Disk { blocks: 40_000, depth: 4, most_blocks: 64, volatile_cache: true, copies: 1 };
             Served { array: Array::fresh(&config, &vec![disk; 4]), now: Time::ZERO }
         }
 
         /// One that has written, and rests.
-        pub fn rested(layout: LayoutKind) -> Served {
+        pub(crate) fn rested(layout: LayoutKind) -> Served {
             let mut served = Served::new(layout);
             for block in 0..200 {
                 served.submit(Op::Write, block * 7 % 150);
@@ -69,7 +69,7 @@ pub(super) mod tests {
             served
         }
 
-        pub fn submit(&mut self, op: Op, block: u64) {
+        pub(crate) fn submit(&mut self, op: Op, block: u64) {
             let data = if op == Op::Write { vec![Fingerprint(7)] } else { Vec::new() };
             let (class, mirror) = (Class::DEFAULT, Mirror::Any);
             let request =
@@ -104,12 +104,12 @@ pub(super) mod tests {
             true
         }
 
-        pub fn rest(&mut self) {
+        pub(crate) fn rest(&mut self) {
             while self.step() {}
         }
 
         /// Asserts that a checker names a fault that is planted.
-        pub fn finds(&mut self, fault: impl FnOnce(&mut Array<Fingerprint>), expected: &str) {
+        pub(crate) fn finds(&mut self, fault: impl FnOnce(&mut Array<Fingerprint>), expected: &str) {
             self.array.check_at_rest().expect("all invariants hold at rest");
             fault(&mut self.array);
             let found = self.array.check_at_rest().expect_err("the fault is found");

@@ -20,7 +20,7 @@ const GENERATION_MAX: u64 = 1 << 31;
 const DRIVE_BLOCKS_MAX: u64 = 1 << 41;
 
 /// The first impossible value in a superblock, if any.
-pub fn impossible(superblock: &MemberSuperblock) -> Option<String> {
+pub(super) fn impossible(superblock: &MemberSuperblock) -> Option<String> {
     if superblock.generation >= GENERATION_MAX {
         return Some(format!("it has been changed {} times", superblock.generation));
     }

@@ -95,7 +95,7 @@ pub(super) struct Damages {
 }
 
 impl Damages {
-    pub fn add(&mut self, damage: Damage) {
+    pub(super) fn add(&mut self, damage: Damage) {
         // After this many reports, further ones add nothing.
         if self.found.len() < MOST_DAMAGES {
             self.found.push_back(damage);

@@ -54,7 +54,7 @@ pub(super) struct SuperblockWrites {
 
 impl SuperblockWrites {
     /// None yet; `block` has the newest superblock.
-    pub fn since(block: u64) -> SuperblockWrites {
+    pub(super) fn since(block: u64) -> SuperblockWrites {
         SuperblockWrites { last: (WriteNumber::NONE, block), of_flush: Some(WriteNumber::NONE) }
     }
 }
@@ -72,7 +72,7 @@ pub(super) struct Timers {
 
 impl Timers {
     /// No timer is set.
-    pub const IDLE: Timers =
+    pub(super) const IDLE: Timers =
         Timers { marks_at: Time::NEVER, flushes_at: Time::NEVER, retries_flush_at: Time::NEVER };
 }
 
@@ -277,12 +277,12 @@ impl Engine {
 
 impl Flash {
     /// Submits a numbered write.
-    pub fn write(&mut self, number: WriteNumber, block: u64, data: Vec<Bytes>) {
+    pub(super) fn write(&mut self, number: WriteNumber, block: u64, data: Vec<Bytes>) {
         self.send(Writing { number, block, data, is_optional: false });
     }
 
     /// Submits a numbered write that may fail.
-    pub fn write_optional(&mut self, number: WriteNumber, block: u64, data: Vec<Bytes>) {
+    pub(super) fn write_optional(&mut self, number: WriteNumber, block: u64, data: Vec<Bytes>) {
         self.send(Writing { number, block, data, is_optional: true });
     }
 
@@ -333,7 +333,7 @@ impl Flash {
     }
 
     /// Invalidates everything that is on the disk.
-    pub fn begin_anew(&mut self, pool: &mut Pool) {
+    pub(super) fn begin_anew(&mut self, pool: &mut Pool) {
         self.superblock.flushed = self.log.begin_anew(pool);
         (self.has_dirty_superblock, self.superblock_writes.of_flush) = (true, None);
     }
@@ -444,7 +444,7 @@ impl Flash {
     }
 
     /// Rewrites the head of a segment, or both ends if it is free. `first` is the content of its first block.
-    pub fn repair_ends(&mut self, number: SegmentId, end: End, mut first: Bytes) {
+    pub(super) fn repair_ends(&mut self, number: SegmentId, end: End, mut first: Bytes) {
         let (of, block) = (self.log.end_of(number), self.log.first_block(number));
         first.as_mut_slice()[..End::BYTES].copy_from_slice(&end.encode(of));
         self.repairs.push((block, first));
@@ -456,7 +456,7 @@ impl Flash {
 
     /// True if an item may have had a newer version than this record, which was read from flash, or if its
     /// value was lost.
-    pub fn is_doubted(&self, header: &Header) -> bool {
+    pub(super) fn is_doubted(&self, header: &Header) -> bool {
         let is_marked = header.state.0 & (State::LOST.0 | State::DOUBTED.0) != 0;
         is_marked || header.home <= self.superblock.doubted
     }

@@ -8,24 +8,24 @@ use tailcut_base::cast::{low_u64, to_usize};
 /// their hashes, in a table where a newer key overwrites an older one. An error costs an unnecessary write or
 /// a miss.
 #[derive(Debug)]
-pub struct Ghost {
+pub(super) struct Ghost {
     marks: Vec<u32>,
 }
 
 impl Ghost {
     /// A ghost for about `keys` keys.
-    pub fn new(keys: u64) -> Ghost {
+    pub(super) fn new(keys: u64) -> Ghost {
         Ghost { marks: vec![0; to_usize(keys.clamp(64, 1 << 28).next_power_of_two())] }
     }
 
     /// Remembers an evicted key.
-    pub fn remember(&mut self, hash: KeyHash) {
+    pub(super) fn remember(&mut self, hash: KeyHash) {
         let (at, mark) = self.split(hash);
         self.marks[at] = mark;
     }
 
     /// True if the key was evicted recently; removes it.
-    pub fn recall(&mut self, hash: KeyHash) -> bool {
+    pub(super) fn recall(&mut self, hash: KeyHash) -> bool {
         let (at, mark) = self.split(hash);
         let is_there = self.marks[at] == mark;
         if is_there {
@@ -36,7 +36,7 @@ impl Ghost {
 
     /// Prefetches a key's slot into the processor's cache.
     #[inline]
-    pub fn prefetch(&self, hash: KeyHash) {
+    pub(super) fn prefetch(&self, hash: KeyHash) {
         prefetch_index(&self.marks, self.split(hash).0);
     }
 

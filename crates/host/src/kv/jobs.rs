@@ -14,7 +14,7 @@ id! {
 
 /// Disk requests; each has a job of type `J` that identifies its purpose.
 #[derive(Debug)]
-pub struct Jobs<J> {
+pub(super) struct Jobs<J> {
     jobs: Slab<JobId, J>,
     depth: usize,
     most_blocks: u32,
@@ -30,7 +30,7 @@ pub struct Jobs<J> {
 
 /// Priority of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Haste {
+pub(super) enum Haste {
     /// A user waits for it.
     Urgent,
     /// Background: no user waits for it.
@@ -39,7 +39,7 @@ pub enum Haste {
 
 impl<J> Jobs<J> {
     /// An empty queue for a disk.
-    pub fn new(disk: &Disk) -> Jobs<J> {
+    pub(super) fn new(disk: &Disk) -> Jobs<J> {
         Jobs {
             jobs: Slab::new(),
             depth: disk.depth as usize,
@@ -53,22 +53,22 @@ impl<J> Jobs<J> {
     }
 
     /// Largest number of blocks per request.
-    pub fn most_blocks(&self) -> u32 {
+    pub(super) fn most_blocks(&self) -> u32 {
         self.most_blocks
     }
 
     /// See [`Disk::copies`]; 0 if there is only one copy, which is not worth a second read.
-    pub fn copies(&self) -> u8 {
+    pub(super) fn copies(&self) -> u8 {
         if self.copies > 1 { self.copies } else { 0 }
     }
 
     /// Queues a read of at most [`Jobs::most_blocks`] blocks into the memory of `list`.
-    pub fn read(&mut self, job: J, haste: Haste, block: u64, blocks: u32, list: Vec<Bytes>) {
+    pub(super) fn read(&mut self, job: J, haste: Haste, block: u64, blocks: u32, list: Vec<Bytes>) {
         self.add(job, haste, Op::Read, block, blocks, list);
     }
 
     /// Queues a read from the given copy.
-    pub fn read_copy(
+    pub(super) fn read_copy(
         &mut self,
         job: J,
         haste: Haste,
@@ -82,18 +82,18 @@ impl<J> Jobs<J> {
     }
 
     /// Queues a background repair: overwrites the other copies with `data`, which is right on copy `copy`.
-    pub fn repair(&mut self, job: J, copy: u8, block: u64, data: Vec<Bytes>) {
+    pub(super) fn repair(&mut self, job: J, copy: u8, block: u64, data: Vec<Bytes>) {
         let blocks = to_u32(data.len());
         self.read_copy(job, Haste::Later, block, blocks, (data, Mirror::Repair(copy)));
     }
 
     /// Queues a write.
-    pub fn write(&mut self, job: J, haste: Haste, block: u64, data: Vec<Bytes>) {
+    pub(super) fn write(&mut self, job: J, haste: Haste, block: u64, data: Vec<Bytes>) {
         self.add(job, haste, Op::Write, block, to_u32(data.len()), data);
     }
 
     /// Queues a flush.
-    pub fn flush(&mut self, job: J, haste: Haste) {
+    pub(super) fn flush(&mut self, job: J, haste: Haste) {
         self.add(job, haste, Op::Flush, 0, 0, Vec::new());
     }
 
@@ -110,7 +110,7 @@ impl<J> Jobs<J> {
     }
 
     /// The next request to submit, if the disk's queue has room. The last slots of the queue are for users.
-    pub fn next(&mut self) -> Option<Request<Bytes>> {
+    pub(super) fn next(&mut self) -> Option<Request<Bytes>> {
         let room = self.depth - self.under_way;
         if room == 0 {
             return None;
@@ -127,23 +127,23 @@ impl<J> Jobs<J> {
     }
 
     /// The job of a request in flight.
-    pub fn job(&self, id: u32) -> Option<&J> {
+    pub(super) fn job(&self, id: u32) -> Option<&J> {
         self.jobs.get(JobId::new(id))
     }
 
     /// Removes a completed request and returns its job.
-    pub fn end(&mut self, id: u32) -> J {
+    pub(super) fn end(&mut self, id: u32) -> J {
         self.under_way -= 1;
         self.jobs.try_remove(JobId::new(id)).expect("the disk answers what it was asked")
     }
 
     /// True if no request is in flight.
-    pub fn is_quiet(&self) -> bool {
+    pub(super) fn is_quiet(&self) -> bool {
         self.under_way == 0
     }
 
     /// True if no request is queued or in flight.
-    pub fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         self.under_way == 0 && self.urgent.is_empty() && self.later.is_empty()
     }
 }

@@ -31,7 +31,7 @@ pub enum Place {
 pub const UNIT: u64 = 16;
 
 /// Largest number of blocks in a place; longer records are read in two steps.
-pub const MOST_PAGES: u8 = 7;
+pub(super) const MOST_PAGES: u8 = 7;
 
 impl Place {
     /// Length of an encoded place in bits.

@@ -44,12 +44,12 @@ pub(super) struct Searched {
 
 impl Search {
     /// See [`Search::durable_blocks`].
-    pub const ALL: u32 = u32::MAX;
+    pub(super) const ALL: u32 = u32::MAX;
 
     /// Finds all records in these blocks, of which `unreadable` could not be read. A record begins right
     /// behind its predecessor, or in the block behind a padding marker. A durable record counts even if its
     /// value is damaged; any other, which a power loss may have cut off, only if it is complete.
-    pub fn search(&self, blocks: &[Bytes], unreadable: &[usize]) -> Searched {
+    pub(super) fn search(&self, blocks: &[Bytes], unreadable: &[usize]) -> Searched {
         let end = blocks.len() * BLOCK_LEN;
         let (mut entries, mut torn) = (Vec::new(), Vec::new());
         let (mut buried, mut durable) = (0, end.min(self.durable_blocks as usize * BLOCK_LEN));
@@ -118,7 +118,7 @@ impl Search {
 
     /// Replaces blocks by those of other copies wherever that makes a record intact. Returns the right blocks
     /// that differ in some copy.
-    pub fn combine(&self, blocks: &mut [Bytes], versions: &Versions) -> Vec<usize> {
+    pub(super) fn combine(&self, blocks: &mut [Bytes], versions: &Versions) -> Vec<usize> {
         let (end, of) = (blocks.len() * BLOCK_LEN, (self.sequence, self.salt));
         let (mut is_right, mut is_wrong) = (vec![false; blocks.len()], vec![false; blocks.len()]);
         let mut at = if versions.is_empty() { end } else { End::BYTES };

@@ -20,19 +20,19 @@ struct Version {
 
 impl Versions {
     /// Adds a version; `unreadable` are the indices of its unreadable blocks.
-    pub fn add(&mut self, copy: Option<u8>, blocks: &[Bytes], unreadable: &[usize]) {
+    pub(super) fn add(&mut self, copy: Option<u8>, blocks: &[Bytes], unreadable: &[usize]) {
         let mut blocks: Vec<Option<Bytes>> = blocks.iter().cloned().map(Some).collect();
         unreadable.iter().for_each(|&at| blocks[at] = None);
         self.versions.push(Version { copy, blocks });
     }
 
     /// Begins the version of a copy, without any block so far.
-    pub fn begin(&mut self, copy: u8) {
+    pub(super) fn begin(&mut self, copy: u8) {
         self.versions.push(Version { copy: Some(copy), blocks: Vec::new() });
     }
 
     /// Appends blocks to the version that was begun last.
-    pub fn extend(&mut self, blocks: &[Bytes]) {
+    pub(super) fn extend(&mut self, blocks: &[Bytes]) {
         let last = self.versions.last_mut().expect("a version was begun");
         last.blocks.extend(blocks.iter().cloned().map(Some));
     }
@@ -40,7 +40,7 @@ impl Versions {
     /// Whether block `at` may be written over the other copies: some copy of it differs or could not be read,
     /// and with each of the differing ones in its place `is_right` fails. A block that a record touches in
     /// part may be damaged outside of the record, so an intact record does not prove that the block is.
-    pub fn proves(&self, at: usize, blocks: &[Bytes], is_right: impl Fn(&[Bytes]) -> bool) -> bool {
+    pub(super) fn proves(&self, at: usize, blocks: &[Bytes], is_right: impl Fn(&[Bytes]) -> bool) -> bool {
         let block = &blocks[at];
         let is_missing = |version: &Version| version.copy.is_some() && version.other(at).is_none();
         let mut changed = blocks.to_vec();
@@ -53,33 +53,33 @@ impl Versions {
     }
 
     /// Block `at` of the first version that could read it.
-    pub fn readable(&self, at: usize) -> Option<&Bytes> {
+    pub(super) fn readable(&self, at: usize) -> Option<&Bytes> {
         self.versions.iter().find_map(|version| version.blocks.get(at)?.as_ref())
     }
 
     /// The first version of exactly `count` blocks; unreadable ones are zeros.
-    pub fn first_of(&self, count: usize) -> Option<Vec<Bytes>> {
+    pub(super) fn first_of(&self, count: usize) -> Option<Vec<Bytes>> {
         let version = self.versions.iter().find(|version| version.blocks.len() == count)?;
         Some(version.blocks.iter().map(|block| block.clone().unwrap_or_default()).collect())
     }
 
     /// True if there is no version.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.versions.is_empty()
     }
 
     /// Length of the longest version in blocks.
-    pub fn longest(&self) -> usize {
+    pub(super) fn longest(&self) -> usize {
         self.versions.iter().map(|version| version.blocks.len()).max().unwrap_or(0)
     }
 
     /// True if some version differs from `block` at index `at`.
-    pub fn differ(&self, at: usize, block: &Bytes) -> bool {
+    pub(super) fn differ(&self, at: usize, block: &Bytes) -> bool {
         self.versions.iter().any(|version| version.differs(at, block))
     }
 
     /// A copy that has `block` at index `at`.
-    pub fn copy_with(&self, at: usize, block: &Bytes) -> Option<u8> {
+    pub(super) fn copy_with(&self, at: usize, block: &Bytes) -> Option<u8> {
         let has = |version: &&Version| version.copy.is_some() && version.has(at, block);
         self.versions.iter().find(has).and_then(|version| version.copy)
     }
@@ -89,7 +89,7 @@ impl Versions {
     ///
     /// It tries all combinations with one other copy as long as that costs less than [`MOST_BYTES`] of
     /// checksums, and otherwise the copy as a whole.
-    pub fn combine<T>(
+    pub(super) fn combine<T>(
         &self,
         blocks: &mut [Bytes],
         range: Range<usize>,

@@ -44,7 +44,7 @@ pub(super) struct Tags {
 
 /// The hardware queues of a controller.
 #[derive(Clone, Copy, Debug)]
-pub struct HardwareQueues {
+pub(super) struct HardwareQueues {
     /// Number of queues.
     pub count: u32,
     /// Tags of each.
@@ -54,7 +54,7 @@ pub struct HardwareQueues {
 }
 
 impl Tags {
-    pub fn new(hardware: HardwareQueues) -> Tags {
+    pub(super) fn new(hardware: HardwareQueues) -> Tags {
         let HardwareQueues { count: queues, depth, vectors } = hardware;
         let vectors = vectors as usize;
         let slot = Slot { state: State::Free, request: 0 };
@@ -71,15 +71,15 @@ impl Tags {
         }
     }
 
-    pub fn queues(&self) -> u32 {
+    pub(super) fn queues(&self) -> u32 {
         to_u32(self.free.len())
     }
 
-    pub fn vectors(&self) -> u32 {
+    pub(super) fn vectors(&self) -> u32 {
         to_u32(self.done.len())
     }
 
-    pub fn in_flight(&self) -> u32 {
+    pub(super) fn in_flight(&self) -> u32 {
         self.in_flight
     }
 
@@ -97,7 +97,7 @@ impl Tags {
     }
 
     #[inline]
-    pub fn get_free(&mut self, queue: QueueId, count: u32, tags: &mut Vec<Tag>) {
+    pub(super) fn get_free(&mut self, queue: QueueId, count: u32, tags: &mut Vec<Tag>) {
         for _ in 0..count {
             let Some(number) = self.free[queue as usize].pop() else { return };
             let tag = Tag { queue, number };
@@ -108,13 +108,13 @@ impl Tags {
     }
 
     #[inline]
-    pub fn bind(&mut self, tag: Tag, request: RequestId) {
+    pub(super) fn bind(&mut self, tag: Tag, request: RequestId) {
         self.step(tag, State::Taken, State::Bound);
         self.slot(tag).request = request;
     }
 
     #[inline]
-    pub fn begin(&mut self, tag: Tag, now: Time) {
+    pub(super) fn begin(&mut self, tag: Tag, now: Time) {
         let request = self.slot(tag).request as usize;
         if self.begun.len() <= request {
             self.begun.resize(request + 1, Time::NEVER);
@@ -123,17 +123,17 @@ impl Tags {
     }
 
     #[inline]
-    pub fn issue(&mut self, tags: &[Tag]) {
+    pub(super) fn issue(&mut self, tags: &[Tag]) {
         tags.iter().for_each(|&tag| self.step(tag, State::Bound, State::Issued));
     }
 
     #[inline]
-    pub fn events(&self, vector: Vector) -> u32 {
+    pub(super) fn events(&self, vector: Vector) -> u32 {
         to_u32(self.done[vector as usize].len())
     }
 
     #[inline]
-    pub fn notice(&mut self, tag: Tag, vector: Vector, is_quiet: bool) -> Option<Vector> {
+    pub(super) fn notice(&mut self, tag: Tag, vector: Vector, is_quiet: bool) -> Option<Vector> {
         self.step(tag, State::Issued, State::Done);
         let v = vector as usize;
         self.done[v].push_back(tag);
@@ -143,19 +143,19 @@ impl Tags {
     }
 
     #[inline]
-    pub fn check(&self, vector: Vector) -> bool {
+    pub(super) fn check(&self, vector: Vector) -> bool {
         !self.done[vector as usize].is_empty()
     }
 
     #[inline]
-    pub fn fetch(&mut self, vector: Vector) -> Option<Tag> {
+    pub(super) fn fetch(&mut self, vector: Vector) -> Option<Tag> {
         let tag = self.done[vector as usize].pop_front()?;
         self.step(tag, State::Done, State::Fetched);
         Some(tag)
     }
 
     /// Linear search: pending completions are at most the tags of the vector, and usually few.
-    pub fn fetch_tag(&mut self, tag: Tag, vector: Vector) -> bool {
+    pub(super) fn fetch_tag(&mut self, tag: Tag, vector: Vector) -> bool {
         let done = &mut self.done[vector as usize];
         let Some(at) = done.iter().position(|&waiting| waiting == tag) else { return false };
         done.remove(at);
@@ -164,13 +164,13 @@ impl Tags {
     }
 
     #[inline]
-    pub fn detach(&mut self, tag: Tag) -> RequestId {
+    pub(super) fn detach(&mut self, tag: Tag) -> RequestId {
         self.step(tag, State::Fetched, State::Detached);
         self.slot(tag).request
     }
 
     #[inline]
-    pub fn release(&mut self, tags: &[Tag]) {
+    pub(super) fn release(&mut self, tags: &[Tag]) {
         for &tag in tags {
             self.step(tag, State::Detached, State::Free);
             self.free[tag.queue as usize].push(tag.number);
@@ -179,20 +179,20 @@ impl Tags {
     }
 
     #[inline]
-    pub fn end(&mut self, request: RequestId, now: Time) -> Nanos {
+    pub(super) fn end(&mut self, request: RequestId, now: Time) -> Nanos {
         let begun = std::mem::replace(&mut self.begun[request as usize], Time::NEVER);
         assert_ne!(begun, Time::NEVER, "request {request} ends once, after it has begun");
         now.since(begun)
     }
 
-    pub fn timed_out(&self, now: Time, limit: Nanos, requests: &mut Vec<RequestId>) {
+    pub(super) fn timed_out(&self, now: Time, limit: Nanos, requests: &mut Vec<RequestId>) {
         let late = |&&begun: &&Time| begun != Time::NEVER && now >= begun + limit;
         let all = self.begun.iter().zip(0..);
         requests.extend(all.filter(|(begun, _)| late(begun)).map(|(_, request)| request));
     }
 
     #[inline]
-    pub fn acknowledge(&mut self, vector: Vector) -> bool {
+    pub(super) fn acknowledge(&mut self, vector: Vector) -> bool {
         self.raised[vector as usize] = false;
         self.check(vector)
     }
@@ -200,14 +200,14 @@ impl Tags {
     /// Completions that arrived during the handler have raised the interrupt already; this is for those that
     /// were pending before it.
     #[inline]
-    pub fn raise_again(&mut self, vector: Vector) -> bool {
+    pub(super) fn raise_again(&mut self, vector: Vector) -> bool {
         let v = vector as usize;
         let raises = self.check(vector) && !self.raised[v] && !self.masked[v];
         self.raised[v] |= raises;
         raises
     }
 
-    pub fn mask(&mut self, vector: Vector, is_masked: bool) -> bool {
+    pub(super) fn mask(&mut self, vector: Vector, is_masked: bool) -> bool {
         self.masked[vector as usize] = is_masked;
         self.raise_again(vector)
     }

@@ -11,7 +11,7 @@ use tailcut_base::{Op, Status};
 
 /// A request and its progress.
 #[derive(Debug)]
-pub struct Entry {
+pub(super) struct Entry {
     ask: Ask,
     /// Bytes of the first block before the request, and bytes of the last block up to its end (1 … 4096).
     skip: usize,
@@ -31,7 +31,7 @@ pub struct Entry {
 
 /// Phase of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub(super) enum Phase {
     /// Read-modify-write: reading the first and last block.
     Edges,
     /// Reading, writing or trimming the blocks of its body.
@@ -46,7 +46,7 @@ pub enum Phase {
 
 /// Purpose of a disk request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Work {
+pub(super) enum Work {
     /// The block at one end (0 or 1).
     Edge(usize),
     /// Blocks of the request from this index on.
@@ -58,7 +58,7 @@ pub enum Work {
 
 impl Entry {
     /// A request that has not started.
-    pub fn new(ask: Ask, trims_to_zeros: bool, volatile_cache: bool) -> Entry {
+    pub(super) fn new(ask: Ask, trims_to_zeros: bool, volatile_cache: bool) -> Entry {
         let last = ask.offset + ask.bytes;
         let (mut first, mut until) = (ask.offset / BLOCK_BYTES, last.div_ceil(BLOCK_BYTES));
         if ask.kind == Kind::Trim {
@@ -89,17 +89,17 @@ impl Entry {
     }
 
     /// The blocks that overlapping requests must wait for.
-    pub fn claim(&self) -> Claim {
+    pub(super) fn claim(&self) -> Claim {
         Claim { first: self.first, blocks: self.blocks, writes: self.ask.kind != Kind::Read }
     }
 
     /// True if it trims or writes zeros.
-    pub fn clears(&self) -> bool {
+    pub(super) fn clears(&self) -> bool {
         matches!(self.ask.kind, Kind::Zero { .. } | Kind::Trim)
     }
 
     /// True if some of its blocks are changed in part.
-    pub fn is_widened(&self) -> bool {
+    pub(super) fn is_widened(&self) -> bool {
         self.edge(0).is_some() || self.edge(1).is_some()
     }
 
@@ -134,13 +134,13 @@ impl Entry {
     }
 
     /// Starts the request; false if there is nothing to do, or it has been abandoned.
-    pub fn begin(&mut self) -> bool {
+    pub(super) fn begin(&mut self) -> bool {
         self.status == Status::Success
             && self.enter(if self.ask.kind == Kind::Flush { Phase::Flush } else { Phase::Edges })
     }
 
     /// Enters the next phase once all disk requests have completed; false if the request is complete.
-    pub fn advance(&mut self, pool: &mut Pool) -> bool {
+    pub(super) fn advance(&mut self, pool: &mut Pool) -> bool {
         if self.status != Status::Success {
             self.phase = Phase::Over;
             return false;
@@ -185,7 +185,7 @@ impl Entry {
     }
 
     /// True if disk requests are left to be issued.
-    pub fn has_more(&self) -> bool {
+    pub(super) fn has_more(&self) -> bool {
         match self.phase {
             Phase::Edges => self.issued < 2,
             Phase::ZeroEdges => self.issued < 2 && self.ask.kind != Kind::Write,
@@ -196,12 +196,12 @@ impl Entry {
     }
 
     /// True if disk requests are in flight.
-    pub fn is_busy(&self) -> bool {
+    pub(super) fn is_busy(&self) -> bool {
         self.in_flight > 0
     }
 
     /// The next request for the disk, with identifier `id`.
-    pub fn issue(&mut self, id: u32, disk: &Disk, pool: &mut Pool) -> (Work, Request<Bytes>) {
+    pub(super) fn issue(&mut self, id: u32, disk: &Disk, pool: &mut Pool) -> (Work, Request<Bytes>) {
         self.in_flight += 1;
         let (op, work, blocks, data) = match self.phase {
             Phase::Edges | Phase::ZeroEdges => self.issue_edge(pool),
@@ -264,7 +264,7 @@ impl Entry {
     }
 
     /// A disk request has completed.
-    pub fn settle(&mut self, work: Work, status: Status, data: Vec<Bytes>, pool: &mut Pool) {
+    pub(super) fn settle(&mut self, work: Work, status: Status, data: Vec<Bytes>, pool: &mut Pool) {
         self.in_flight -= 1;
         if status != Status::Success {
             self.fail(status);
@@ -280,12 +280,12 @@ impl Entry {
     }
 
     /// The status so far.
-    pub fn status(&self) -> Status {
+    pub(super) fn status(&self) -> Status {
         self.status
     }
 
     /// Issues no more disk requests: the request fails with `status`, unless it has failed before.
-    pub fn fail(&mut self, status: Status) {
+    pub(super) fn fail(&mut self, status: Status) {
         if self.status == Status::Success {
             self.status = status;
         }
@@ -336,7 +336,7 @@ impl Entry {
     }
 
     /// The completion of the request.
-    pub fn answer(&mut self) -> Answer {
+    pub(super) fn answer(&mut self) -> Answer {
         Answer { name: self.ask.name, status: self.status, data: std::mem::take(&mut self.ask.data) }
     }
 }

@@ -9,26 +9,26 @@ use tailcut_host::{Bytes, Request};
 
 /// Number of drives, token groups and copies.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
+pub(super) struct Shape {
     pub drives: u32,
     pub groups: u32,
     pub copies: u32,
 }
 
 /// A shape with two copies.
-pub const fn pairs(drives: u32, groups: u32) -> Shape {
+pub(super) const fn pairs(drives: u32, groups: u32) -> Shape {
     Shape { drives, groups, copies: 2 }
 }
 
 /// A shape with three copies.
-pub const fn triples(drives: u32, groups: u32) -> Shape {
+pub(super) const fn triples(drives: u32, groups: u32) -> Shape {
     Shape { drives, groups, copies: 3 }
 }
 
 /// The shape that most tests use.
-pub const FOUR: Shape = pairs(4, 2);
+pub(super) const FOUR: Shape = pairs(4, 2);
 
-pub const SHAPES: [Shape; 10] = [
+pub(super) const SHAPES: [Shape; 10] = [
     pairs(2, 2),
     pairs(3, 2),
     FOUR,
@@ -41,7 +41,7 @@ pub const SHAPES: [Shape; 10] = [
     Shape { drives: 4, groups: 4, copies: 4 },
 ];
 
-pub fn config(Shape { drives, groups, copies }: Shape) -> ArrayConfig {
+pub(super) fn config(Shape { drives, groups, copies }: Shape) -> ArrayConfig {
     let layout = LayoutKind::Epochs;
     let mut config =
         ArrayConfig { drives, layout, groups, depth: 64, drive_depth: 8, ..ArrayConfig::default() };
@@ -55,20 +55,24 @@ pub fn config(Shape { drives, groups, copies }: Shape) -> ArrayConfig {
 }
 
 /// Seeds of a random test: `TAILCUT_CASES` multiplies their number, `TAILCUT_SEED` shifts them.
-pub fn seeds(count: u64) -> impl Iterator<Item = u64> {
+pub(super) fn seeds(count: u64) -> impl Iterator<Item = u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let first = number("TAILCUT_SEED").unwrap_or(0) * 1_000_000;
     first..first + count * number("TAILCUT_CASES").unwrap_or(1)
 }
 
 /// First data block of each drive, behind the superblock and the descriptors.
-pub const DATA: u64 = 2 + 18;
+pub(super) const DATA: u64 = 2 + 18;
 
 /// Chunk size in blocks.
 const CHUNK: u64 = 4;
 
 /// Reports a heavy request to a drive that does not hold the token.
-pub fn without_token(array: &Array<Bytes>, drive: DriveId, request: &Request<Bytes>) -> Option<String> {
+pub(super) fn without_token(
+    array: &Array<Bytes>,
+    drive: DriveId,
+    request: &Request<Bytes>,
+) -> Option<String> {
     let is_heavy = request.op == Op::Flush || request.op != Op::Read && request.block >= 2;
     let has_token = array.epochs().is_some_and(|epochs| epochs.holders().contains(&drive));
     (is_heavy && !has_token && array.is_ready())
@@ -76,19 +80,19 @@ pub fn without_token(array: &Array<Bytes>, drive: DriveId, request: &Request<Byt
 }
 
 /// A new array with an observer.
-pub fn harness(config: &ArrayConfig, seed: u64) -> Harness {
+pub(super) fn harness(config: &ArrayConfig, seed: u64) -> Harness {
     let mut harness = Harness::new(config, seed);
     harness.watch = Some(without_token);
     harness
 }
 
 /// Once the array is idle, all copies of every block are equal.
-pub fn check_copies(harness: &mut Harness, copies: u32) {
+pub(super) fn check_copies(harness: &mut Harness, copies: u32) {
     check_copies_without(harness, copies, &[]);
 }
 
 /// Compares the copies on the remaining drives, excluding `lost`.
-pub fn check_copies_without(harness: &mut Harness, copies: u32, lost: &[usize]) {
+pub(super) fn check_copies_without(harness: &mut Harness, copies: u32, lost: &[usize]) {
     let (drives, copies) = (harness.drives.len(), u64::from(copies));
     let rows = (harness.data_end() - DATA) / (copies * CHUNK);
     let first = |index| DATA + index / CHUNK * copies * CHUNK + index % CHUNK;
@@ -108,7 +112,7 @@ pub fn check_copies_without(harness: &mut Harness, copies: u32, lost: &[usize]) 
 }
 
 /// All violations, including requests sent without the token.
-pub fn wrong(mut harness: Harness) -> Vec<String> {
+pub(super) fn wrong(mut harness: Harness) -> Vec<String> {
     harness.wrong.append(&mut harness.seen);
     harness.wrong.truncate(5);
     harness.wrong

@@ -10,7 +10,7 @@ use tailcut_base::Op;
 /// Cuts power several times in the middle of random work, then verifies the surviving data and continues
 /// working on it. The last cut may also lose adjacent drives, up to as many as the layout tolerates. Returns
 /// all violations.
-pub fn random_cut(shape: Shape, seed: u64, lose: bool) -> Vec<String> {
+pub(super) fn random_cut(shape: Shape, seed: u64, lose: bool) -> Vec<String> {
     let mut harness = harness(&config(shape), seed);
     for round in 0..3 {
         harness.work(10 + (seed as usize * 31) % 90, 1 + seed as usize % 30);
@@ -69,7 +69,7 @@ fn they_survive_the_loss_of_a_drive_at_the_same_time() {
 
 /// A short script: flushed data, then overwrites of part of it; `steps` events later the power is cut and the
 /// drives in `lost` fail. Returns all violations; None if the script finished earlier.
-pub fn script(shape: Shape, steps: u64, lost: &[usize], seed: u64) -> Option<Vec<String>> {
+pub(super) fn script(shape: Shape, steps: u64, lost: &[usize], seed: u64) -> Option<Vec<String>> {
     let mut harness = harness(&config(shape), seed);
     harness.submit(Op::Write, 0, 12, false);
     harness.submit(Op::Flush, 0, 0, false);

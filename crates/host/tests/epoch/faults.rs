@@ -9,7 +9,7 @@ use tailcut_host::array::Condition;
 use tailcut_host::array::DriveId;
 
 /// Loses a drive under load and replaces it while writes continue. Returns all violations.
-pub fn rebuild(shape: Shape, seed: u64) -> Vec<String> {
+pub(super) fn rebuild(shape: Shape, seed: u64) -> Vec<String> {
     let mut harness = harness(&config(shape), seed);
     harness.work(80, 10);
     let lost = seed as usize % shape.drives as usize;

@@ -5,7 +5,7 @@ use tailcut_base::Op;
 use tailcut_host::array::Condition;
 
 /// Random requests to a healthy array.
-pub fn work(shape: Shape, seed: u64) -> Vec<String> {
+pub(super) fn work(shape: Shape, seed: u64) -> Vec<String> {
     let mut harness = harness(&config(shape), seed);
     harness.work(300, 1 + (seed as usize * 7) % 40);
     harness.rest();

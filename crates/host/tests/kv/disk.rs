@@ -6,7 +6,7 @@ use tailcut_base::{Nanos, Op, Spans, Status};
 use tailcut_host::{Bytes, Disk, Mirror, Request, Response};
 
 /// Blocks in memory, a volatile cache, and pending requests.
-pub struct TestDisk {
+pub(crate) struct TestDisk {
     pub shape: Disk,
     /// Data that survives a power loss.
     media: BTreeMap<u64, Bytes>,
@@ -34,7 +34,7 @@ pub struct TestDisk {
 }
 
 impl TestDisk {
-    pub fn new(blocks: u64, volatile_cache: bool, seed: u64) -> TestDisk {
+    pub(crate) fn new(blocks: u64, volatile_cache: bool, seed: u64) -> TestDisk {
         let shape = Disk { blocks, depth: 16, most_blocks: 8, volatile_cache, copies: 1 };
         let (media, cache, waiting) = (BTreeMap::new(), Vec::new(), Vec::new());
         TestDisk {
@@ -55,7 +55,7 @@ impl TestDisk {
         }
     }
 
-    pub fn submit(&mut self, request: Request<Bytes>) {
+    pub(crate) fn submit(&mut self, request: Request<Bytes>) {
         assert!(self.waiting.len() < self.shape.depth as usize, "the depth is kept");
         assert!(request.blocks <= self.shape.most_blocks);
         assert!(request.block + u64::from(request.blocks) <= self.shape.blocks, "it lies within the disk");
@@ -63,12 +63,12 @@ impl TestDisk {
         self.waiting.push(request);
     }
 
-    pub fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.waiting.is_empty()
     }
 
     /// Completes one pending request.
-    pub fn answer(&mut self) -> Option<Response<Bytes>> {
+    pub(crate) fn answer(&mut self) -> Option<Response<Bytes>> {
         let is_next = |request: &Request<Bytes>| !self.holds_writes || request.op != Op::Write;
         let next: Vec<usize> = (0..self.waiting.len()).filter(|&at| is_next(&self.waiting[at])).collect();
         if next.is_empty() {
@@ -155,14 +155,14 @@ impl TestDisk {
         }
     }
 
-    pub fn read(&self, block: u64) -> Bytes {
+    pub(crate) fn read(&self, block: u64) -> Bytes {
         let cached = self.cache.iter().rev().find(|(at, _)| *at == block).map(|(_, bytes)| bytes);
         cached.or_else(|| self.media.get(&block)).cloned().unwrap_or_default()
     }
 
     /// Flips the lowest bit of a byte on the media.
     #[allow(dead_code, reason = "not all who have a disk break it")]
-    pub fn flip(&mut self, block: u64, byte: usize) {
+    pub(crate) fn flip(&mut self, block: u64, byte: usize) {
         let mut bytes = self.read(block);
         bytes.as_mut_slice()[byte] ^= 1;
         self.media.insert(block, bytes);
@@ -170,14 +170,14 @@ impl TestDisk {
 
     /// Sets a block on the media.
     #[allow(dead_code, reason = "not all who have a disk break it")]
-    pub fn set(&mut self, block: u64, bytes: Bytes) {
+    pub(crate) fn set(&mut self, block: u64, bytes: Bytes) {
         self.media.insert(block, bytes);
     }
 
     /// Fails all writes in flight, makes those of `blocks` unreadable, and loses power with all unflushed
     /// data.
     #[allow(dead_code, reason = "not all who have a disk break it")]
-    pub fn fail_writes(&mut self, blocks: std::ops::Range<u64>) {
+    pub(crate) fn fail_writes(&mut self, blocks: std::ops::Range<u64>) {
         self.cache.clear();
         let failed = std::mem::take(&mut self.waiting).into_iter().filter(|request| request.op == Op::Write);
         self.unreadable.extend(failed.map(|request| request.block).filter(|block| blocks.contains(block)));
@@ -185,7 +185,7 @@ impl TestDisk {
 
     /// Loses power: each block of pending writes and of unflushed data reaches the media or not.
     #[allow(dead_code, reason = "not all who have a disk break it")]
-    pub fn lose_power(&mut self) {
+    pub(crate) fn lose_power(&mut self) {
         for (block, bytes) in std::mem::take(&mut self.cache) {
             if self.random.below(2) == 0 {
                 self.media.insert(block, bytes);

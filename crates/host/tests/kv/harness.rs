@@ -9,9 +9,9 @@ use tailcut_host::kv::{
     State,
 };
 
-pub const KEYS: u64 = 400;
+pub(super) const KEYS: u64 = 400;
 
-pub struct Harness {
+pub(super) struct Harness {
     pub engine: Engine,
     pub disk: TestDisk,
     pub model: Model,
@@ -40,7 +40,7 @@ pub struct Harness {
     pub may_lose: bool,
 }
 
-pub fn settings(keep: Keep) -> Settings {
+pub(super) fn settings(keep: Keep) -> Settings {
     Settings {
         memory: 1 << 20,
         most_item: 20_000,
@@ -53,7 +53,11 @@ pub fn settings(keep: Keep) -> Settings {
 }
 
 /// Creates or opens a store. Recovery may still be pending.
-pub fn open(settings: Settings, disk: &mut TestDisk, making: OpenMode) -> Result<Engine, kv::CannotOpen> {
+pub(super) fn open(
+    settings: Settings,
+    disk: &mut TestDisk,
+    making: OpenMode,
+) -> Result<Engine, kv::CannotOpen> {
     open_within(settings, disk, making, u64::MAX).expect("it comes to an end")
 }
 
@@ -92,7 +96,7 @@ fn content_of(item: &Item<'_>) -> Content {
 }
 
 impl Harness {
-    pub fn new(settings: Settings, blocks: u64, volatile_cache: bool, seed: u64) -> Harness {
+    pub(super) fn new(settings: Settings, blocks: u64, volatile_cache: bool, seed: u64) -> Harness {
         let mut disk = TestDisk::new(blocks, volatile_cache, seed);
         let making = OpenMode::Create { store: u128::from(seed) + 1, seed };
         let engine = open(settings, &mut disk, making).expect("a new store");
@@ -135,7 +139,7 @@ impl Harness {
     }
 
     /// Passes pending requests to the disk, and completes some of them.
-    pub fn run(&mut self, answers: u64) {
+    pub(super) fn run(&mut self, answers: u64) {
         for _ in 0..=answers {
             while let Some(request) = self.engine.next_request() {
                 self.disk.submit(request);
@@ -151,7 +155,7 @@ impl Harness {
     }
 
     /// Runs until the disk and the engine are idle and recovery is complete.
-    pub fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         for round in 0..200_000 {
             self.run(1);
             if self.disk.is_idle() && self.engine.is_idle() && self.engine.recovered().is_none() {
@@ -162,7 +166,7 @@ impl Harness {
         }
     }
 
-    pub fn sync(&mut self) {
+    pub(super) fn sync(&mut self) {
         let point = self.engine.sync();
         for _ in 0..200_000 {
             if self.engine.durable() >= point {
@@ -208,7 +212,7 @@ impl Harness {
     }
 
     /// Starts a background fetch of an item that is on flash or not recovered yet.
-    pub fn ask(&mut self, number: u64) {
+    pub(super) fn ask(&mut self, number: u64) {
         // Often enough to promote the item to memory.
         for _ in 0..self.random.below(3) {
             self.engine.find(&key(number), true);
@@ -224,7 +228,7 @@ impl Harness {
     }
 
     /// The engine's content of an item.
-    pub fn look(&mut self, number: u64, counts: bool) -> (Option<Content>, Option<Fetched>) {
+    pub(super) fn look(&mut self, number: u64, counts: bool) -> (Option<Content>, Option<Fetched>) {
         self.was_lost = false;
         loop {
             match self.engine.find(&key(number), counts) {
@@ -251,7 +255,7 @@ impl Harness {
         }
     }
 
-    pub fn check(&mut self, number: u64, counts: bool) -> Option<Fetched> {
+    pub(super) fn check(&mut self, number: u64, counts: bool) -> Option<Fetched> {
         let (found, fetched) = self.look(number, counts);
         if std::mem::take(&mut self.was_unknown) {
             return None;
@@ -324,7 +328,7 @@ impl Harness {
         panic!("a disk that answers is not behind for ever");
     }
 
-    pub fn put(&mut self, number: u64) {
+    pub(super) fn put(&mut self, number: u64) {
         let (value, flags) = (self.value(), self.random.bits() as u32);
         let content = kv::Content::New(&value);
         // Some items expire immediately.
@@ -336,7 +340,7 @@ impl Harness {
         }
     }
 
-    pub fn append(&mut self, number: u64) {
+    pub(super) fn append(&mut self, number: u64) {
         let fetched = self.check(number, false);
         if fetched.as_ref().is_some_and(|fetched| fetched.is_lost) {
             return;
@@ -366,7 +370,7 @@ impl Harness {
     }
 
     /// Deletes an item; false if there is no room for a tombstone.
-    pub fn remove(&mut self, number: u64) -> bool {
+    pub(super) fn remove(&mut self, number: u64) -> bool {
         let is_done = self.change(number, None, Change::Remove);
         if is_done {
             let point = self.next_point();
@@ -375,13 +379,13 @@ impl Harness {
         is_done
     }
 
-    pub fn flush_all(&mut self) {
+    pub(super) fn flush_all(&mut self) {
         self.engine.flush_all().expect("the disk works");
         let point = self.next_point();
         (0..KEYS).for_each(|number| self.model.set(number, None, point));
     }
 
-    pub fn any_below(&mut self, bound: u64) -> u64 {
+    pub(super) fn any_below(&mut self, bound: u64) -> u64 {
         self.random.below(bound)
     }
 
@@ -391,7 +395,7 @@ impl Harness {
         self.random.below(bound)
     }
 
-    pub fn step(&mut self) {
+    pub(super) fn step(&mut self) {
         self.tick();
         self.waits = self.random.below(100) == 0;
         let number = self.any_key();
@@ -418,7 +422,7 @@ impl Harness {
     }
 
     /// Restarts after a power loss or a clean shutdown; recovery may complete now or later.
-    pub fn reopen(&mut self, is_cut: bool) {
+    pub(super) fn reopen(&mut self, is_cut: bool) {
         self.begin_again(is_cut);
         self.recovers_every = [2, 30, 300][self.random.below(3) as usize];
         if self.random.below(2) == 0 {
@@ -427,7 +431,7 @@ impl Harness {
     }
 
     /// Restarts without any recovery yet.
-    pub fn begin_again(&mut self, is_cut: bool) {
+    pub(super) fn begin_again(&mut self, is_cut: bool) {
         if is_cut {
             self.disk.lose_power();
         } else {
@@ -449,7 +453,7 @@ impl Harness {
     }
 
     /// Looks up all items, and waits for those not recovered yet.
-    pub fn check_all(&mut self) {
+    pub(super) fn check_all(&mut self) {
         self.waits = true;
         for number in 0..KEYS {
             let (found, _) = self.look(number, false);

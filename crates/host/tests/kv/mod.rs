@@ -2,7 +2,7 @@
 
 mod behind;
 mod damage;
-pub mod disk;
+pub(crate) mod disk;
 mod harness;
 mod memory_only;
 mod model;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 /// A value with the client's flags.
-pub type Content = (Vec<u8>, u32);
+pub(super) type Content = (Vec<u8>, u32);
 
 /// All possible states of the items.
 #[derive(Debug, Default)]
-pub struct Model {
+pub(super) struct Model {
     keys: BTreeMap<u64, History>,
 }
 
@@ -27,12 +27,12 @@ impl Default for History {
 
 impl Model {
     /// An item has changed; the change is durable once the log reaches `point`.
-    pub fn set(&mut self, key: u64, content: Option<Content>, point: u64) {
+    pub(super) fn set(&mut self, key: u64, content: Option<Content>, point: u64) {
         self.keys.entry(key).or_default().later.push((point, content));
     }
 
     /// Everything written before this point is durable.
-    pub fn note_durable(&mut self, point: u64) {
+    pub(super) fn note_durable(&mut self, point: u64) {
         for history in self.keys.values_mut() {
             let count = history.later.iter().take_while(|&&(at, _)| at <= point).count();
             if let Some((_, last)) = history.later.drain(..count).next_back() {
@@ -42,7 +42,7 @@ impl Model {
     }
 
     /// Power was lost: each item is in one of its states since the last durable one.
-    pub fn note_cut(&mut self) {
+    pub(super) fn note_cut(&mut self) {
         for history in self.keys.values_mut() {
             history.before.extend(history.later.drain(..).map(|(_, state)| state));
             history.before.dedup();
@@ -50,28 +50,28 @@ impl Model {
     }
 
     /// Total size of all values in bytes.
-    pub fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         let last = self.keys.values().filter_map(History::now);
         last.map(|(value, _)| value.len() as u64).sum()
     }
 
     /// The item's current content, if it is known.
-    pub fn now(&self, key: u64) -> Option<&Content> {
+    pub(super) fn now(&self, key: u64) -> Option<&Content> {
         self.keys.get(&key)?.now()
     }
 
     /// True if the item's content is known.
-    pub fn is_certain(&self, key: u64) -> bool {
+    pub(super) fn is_certain(&self, key: u64) -> bool {
         self.keys.get(&key).is_none_or(|history| history.before.len() == 1 || !history.later.is_empty())
     }
 
     /// True if the item has changed and the change is not known to be durable.
-    pub fn has_changed(&self, key: u64) -> bool {
+    pub(super) fn has_changed(&self, key: u64) -> bool {
         self.keys.get(&key).is_some_and(|history| !history.later.is_empty())
     }
 
     /// True if the item may have this content.
-    pub fn may_be(&self, key: u64, content: Option<&Content>) -> bool {
+    pub(super) fn may_be(&self, key: u64, content: Option<&Content>) -> bool {
         let Some(history) = self.keys.get(&key) else { return content.is_none() };
         match history.later.last() {
             Some((_, state)) => state.as_ref() == content,
@@ -80,7 +80,7 @@ impl Model {
     }
 
     /// The item's content is now known.
-    pub fn settle(&mut self, key: u64, content: Option<Content>) {
+    pub(super) fn settle(&mut self, key: u64, content: Option<Content>) {
         self.keys.insert(key, History { before: vec![content], later: Vec::new() });
     }
 }

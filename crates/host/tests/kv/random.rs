@@ -3,7 +3,7 @@
 use super::harness::{Harness, KEYS, settings};
 use tailcut_host::kv::{Append, Change, Content, Engine, Keep, Lookup, Put, Refused, Settings, State};
 
-pub fn cases() -> u32 {
+pub(super) fn cases() -> u32 {
     std::env::var("TAILCUT_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(12)
 }
 

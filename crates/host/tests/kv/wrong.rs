@@ -14,7 +14,7 @@ use tailcut_host::kv::{Append, Header, Keep, Settings, State};
 
 /// Invalid metadata with a valid checksum.
 #[derive(Clone, Debug)]
-pub enum Wrong {
+pub(super) enum Wrong {
     /// Some field of both superblocks gets another value.
     Superblock(u8, u64),
     /// The header or footer of a segment.
@@ -167,7 +167,7 @@ fn make_wrong(store: &mut Store, name: u128, wrong: &Wrong) {
 }
 
 /// Writes `wrongs` to the disk of a closed store and uses the store again, if it opens.
-pub fn use_again(store: &mut Store, wrongs: &[Wrong]) {
+pub(super) fn use_again(store: &mut Store, wrongs: &[Wrong]) {
     let name = superblock_of(store).store;
     wrongs.iter().for_each(|wrong| make_wrong(store, name, wrong));
     if store.reopen().is_ok() {

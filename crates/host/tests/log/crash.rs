@@ -6,7 +6,7 @@ use tailcut_host::array::ArrayConfig;
 
 /// Repeatedly runs random requests, cuts power at a random event, reopens and compares; sometimes also cuts
 /// power during recovery.
-pub fn lives(harness: &mut Harness, lives: u64, requests: u64, weights: [u64; 4]) {
+pub(super) fn lives(harness: &mut Harness, lives: u64, requests: u64, weights: [u64; 4]) {
     for _ in 0..lives {
         let region = harness.blocks();
         let requests = harness.random.below(requests);
@@ -61,7 +61,7 @@ fn a_small_script_survives_a_cut_at_every_step() {
 }
 
 /// Runs a small script once per event of its execution, cutting power at that event.
-pub fn cut_at_every_step(config: &ArrayConfig) {
+pub(super) fn cut_at_every_step(config: &ArrayConfig) {
     let script = |harness: &mut Harness, stop: u64| {
         let steps = harness.steps;
         let done = |harness: &Harness| harness.steps - steps >= stop;

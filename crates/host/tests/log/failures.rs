@@ -206,7 +206,7 @@ fn a_second_failure_in_a_group_ends_writing_but_not_reading() {
 }
 
 /// True if, after a rebuild without later writes, every block is readable without any single other drive.
-pub fn others_may_go_after_a_rebuild(layout: LayoutKind, groups: u32, width: u32, seed: u64) {
+pub(super) fn others_may_go_after_a_rebuild(layout: LayoutKind, groups: u32, width: u32, seed: u64) {
     for other in 1..width as usize {
         let mut harness = loaded(layout, groups, width, seed);
         harness.machines[0].is_gone = true;

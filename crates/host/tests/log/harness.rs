@@ -25,7 +25,7 @@ struct Expected {
     since: Time,
 }
 
-pub struct Harness {
+pub(super) struct Harness {
     pub config: ArrayConfig,
     pub array: Array<Bytes>,
     pub machines: Vec<Machine>,
@@ -54,7 +54,7 @@ pub struct Harness {
 const COPY: u32 = u32::MAX - 1;
 
 /// A request to a drive, with the state of the array when it was sent.
-pub struct Sent {
+pub(super) struct Sent {
     pub drive: usize,
     pub op: Op,
     pub class: u8,
@@ -63,31 +63,31 @@ pub struct Sent {
     pub collecting: Option<u32>,
 }
 
-pub fn config(layout: LayoutKind, groups: u32, width: u32) -> ArrayConfig {
+pub(super) fn config(layout: LayoutKind, groups: u32, width: u32) -> ArrayConfig {
     let mut config = ArrayConfig { drives: groups * width, layout, groups, depth: 64, ..Default::default() };
     config.log.segment = 65_536;
     config
 }
 
 /// A configuration with tokens.
-pub fn with_tokens(layout: LayoutKind, groups: u32, width: u32) -> ArrayConfig {
+pub(super) fn with_tokens(layout: LayoutKind, groups: u32, width: u32) -> ArrayConfig {
     let mut config = config(layout, groups, width);
     config.log.tokens = true;
     config
 }
 
-pub fn disk(blocks: u64) -> Disk {
+pub(super) fn disk(blocks: u64) -> Disk {
     Disk { blocks, depth: 16, most_blocks: 32, volatile_cache: true, copies: 1 }
 }
 
 impl Harness {
     /// An array with superblocks, on new drives.
-    pub fn create(config: ArrayConfig, blocks: u64, seed: u64) -> Harness {
+    pub(super) fn create(config: ArrayConfig, blocks: u64, seed: u64) -> Harness {
         let disks = vec![disk(blocks); config.drives as usize];
         Harness::create_on(config, disks, seed)
     }
 
-    pub fn create_on(config: ArrayConfig, disks: Vec<Disk>, seed: u64) -> Harness {
+    pub(super) fn create_on(config: ArrayConfig, disks: Vec<Disk>, seed: u64) -> Harness {
         let array = Array::create(Time::ZERO, &config, &disks, 0x5EED + u128::from(seed));
         let mut harness = Harness::over(config, array, disks, seed);
         harness.pump();
@@ -98,7 +98,7 @@ impl Harness {
     }
 
     /// An array without superblocks.
-    pub fn fresh(config: ArrayConfig, blocks: u64, seed: u64) -> Harness {
+    pub(super) fn fresh(config: ArrayConfig, blocks: u64, seed: u64) -> Harness {
         let disks = vec![disk(blocks); config.drives as usize];
         let array = Array::fresh(&config, &disks);
         Harness::over(config, array, disks, seed)
@@ -126,20 +126,20 @@ impl Harness {
         }
     }
 
-    pub fn figures(&self) -> LogFigures {
+    pub(super) fn figures(&self) -> LogFigures {
         self.array.log_figures().expect("it writes a log")
     }
 
-    pub fn blocks(&self) -> u64 {
+    pub(super) fn blocks(&self) -> u64 {
         self.array.disk().blocks
     }
 
-    pub fn in_flight(&self) -> usize {
+    pub(super) fn in_flight(&self) -> usize {
         self.expected.len()
     }
 
     /// Submits a request; the data of a write is new.
-    pub fn submit(&mut self, op: Op, block: u64, blocks: u32, fua: bool) -> bool {
+    pub(super) fn submit(&mut self, op: Op, block: u64, blocks: u32, fua: bool) -> bool {
         let id = self.next_id;
         let mut data = Vec::new();
         let first_value = self.next_value;
@@ -171,7 +171,7 @@ impl Harness {
     }
 
     /// Reads a copy of a block.
-    pub fn read_copy(&mut self, mirror: Mirror, block: u64, right: Vec<Bytes>) -> Response<Bytes> {
+    pub(super) fn read_copy(&mut self, mirror: Mirror, block: u64, right: Vec<Bytes>) -> Response<Bytes> {
         let (id, op, class, fail_fast) = (COPY, Op::Read, Class::DEFAULT, false);
         let request = Request { id, op, fua: false, class, fail_fast, mirror, block, blocks: 1, data: right };
         self.array.submit(self.now, request).expect("the array takes it");
@@ -183,7 +183,7 @@ impl Harness {
     }
 
     /// Passes on everything that the array has produced.
-    pub fn pump(&mut self) {
+    pub(super) fn pump(&mut self) {
         for (drive, request) in std::mem::take(self.array.sent()) {
             self.note(drive.index(), &request);
             let id = request.id;
@@ -265,7 +265,7 @@ impl Harness {
     }
 
     /// Processes the next event; false if there is none.
-    pub fn step(&mut self) -> bool {
+    pub(super) fn step(&mut self) -> bool {
         let own = self.array.next_event();
         let next = self.events.first_key_value().map(|(&(at, _), _)| at);
         if next.is_none_or(|at| own < at) {
@@ -289,38 +289,38 @@ impl Harness {
     }
 
     /// Processes events until no request is in flight.
-    pub fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         while !self.expected.is_empty() {
             assert!(self.step(), "{} requests wait for ever", self.expected.len());
         }
     }
 
     /// Processes events until none is left.
-    pub fn rest(&mut self) {
+    pub(super) fn rest(&mut self) {
         while self.step() {}
         assert!(self.expected.is_empty(), "{} requests wait for ever", self.expected.len());
         self.array.check_at_rest().expect("nothing is held at rest");
     }
 
     /// Submits a request as soon as the array accepts it.
-    pub fn must_submit(&mut self, op: Op, block: u64, blocks: u32) {
+    pub(super) fn must_submit(&mut self, op: Op, block: u64, blocks: u32) {
         while !self.submit(op, block, blocks, false) {
             assert!(self.step(), "a request is taken at last");
         }
     }
 
-    pub fn write(&mut self, block: u64, blocks: u32) {
+    pub(super) fn write(&mut self, block: u64, blocks: u32) {
         assert!(self.submit(Op::Write, block, blocks, false));
     }
 
-    pub fn flush(&mut self) {
+    pub(super) fn flush(&mut self) {
         assert!(self.submit(Op::Flush, 0, 0, false));
         self.settle();
     }
 
     /// Submits a random request within the first `region` blocks; `weights` are those of writes, reads, trims
     /// and flushes.
-    pub fn random_request(&mut self, region: u64, weights: [u64; 4]) {
+    pub(super) fn random_request(&mut self, region: u64, weights: [u64; 4]) {
         let all: u64 = weights.iter().sum();
         let mut draw = self.random.below(all);
         let ops = [Op::Write, Op::Read, Op::Trim, Op::Flush];
@@ -343,7 +343,7 @@ impl Harness {
     }
 
     /// Submits `requests` random requests, with up to `depth` in flight.
-    pub fn run(&mut self, requests: u64, depth: usize, region: u64, weights: [u64; 4]) {
+    pub(super) fn run(&mut self, requests: u64, depth: usize, region: u64, weights: [u64; 4]) {
         for _ in 0..requests {
             self.random_request(region, weights);
             while self.in_flight() >= depth {
@@ -353,7 +353,7 @@ impl Harness {
     }
 
     /// Replaces a missing drive.
-    pub fn replace(&mut self, drive: usize) {
+    pub(super) fn replace(&mut self, drive: usize) {
         self.machines[drive].replace();
         let disk = self.machines[drive].disk.clone();
         self.array
@@ -363,7 +363,7 @@ impl Harness {
     }
 
     /// Scrubs the array; returns the report.
-    pub fn scrub(&mut self) -> ScrubReport {
+    pub(super) fn scrub(&mut self) -> ScrubReport {
         self.array.scrub(self.now);
         self.pump();
         self.rest();
@@ -373,7 +373,7 @@ impl Harness {
     }
 
     /// Reads all blocks and compares them with the model.
-    pub fn read_all(&mut self) {
+    pub(super) fn read_all(&mut self) {
         for block in 0..self.blocks() {
             while !self.submit(Op::Read, block, 1, false) {
                 assert!(self.step());
@@ -384,21 +384,21 @@ impl Harness {
     }
 
     /// Cuts power and reopens the array; then every block must hold one of its possible contents.
-    pub fn cut_and_open(&mut self) {
+    pub(super) fn cut_and_open(&mut self) {
         self.cut();
         self.open();
         self.check_survivors();
     }
 
     /// As [`Harness::cut_and_open`], with one drive gone.
-    pub fn cut_and_open_without(&mut self, drive: usize) {
+    pub(super) fn cut_and_open_without(&mut self, drive: usize) {
         self.machines[drive].is_gone = true;
         self.cut();
         self.open();
         self.check_survivors();
     }
 
-    pub fn cut(&mut self) {
+    pub(super) fn cut(&mut self) {
         self.events.clear();
         self.expected.clear();
         for machine in &mut self.machines {
@@ -407,7 +407,7 @@ impl Harness {
     }
 
     /// Begins to open the array. A drive that is gone counts as damaged.
-    pub fn begin_open(&mut self) {
+    pub(super) fn begin_open(&mut self) {
         let disks: Vec<Disk> = self.machines.iter().map(|machine| machine.disk.clone()).collect();
         let mut opening = Opening::new(self.now, &disks, Consent::Refuse);
         loop {
@@ -427,7 +427,7 @@ impl Harness {
         self.pump();
     }
 
-    pub fn open(&mut self) {
+    pub(super) fn open(&mut self) {
         self.begin_open();
         while !self.array.is_ready() {
             assert!(self.step(), "recovery ends");
@@ -435,7 +435,7 @@ impl Harness {
     }
 
     /// Verifies that every block holds one of its possible contents.
-    pub fn check_survivors(&mut self) {
+    pub(super) fn check_survivors(&mut self) {
         for block in 0..self.blocks() {
             while !self.array.is_ready() {
                 assert!(self.step(), "a record is written");
@@ -483,13 +483,13 @@ fn value_of(block: &Bytes) -> u64 {
 }
 
 /// Seeds of test cases: `count`, or as many as the environment requests.
-pub fn cases(count: u64) -> impl Iterator<Item = u64> {
+pub(super) fn cases(count: u64) -> impl Iterator<Item = u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let first = number("TAILCUT_SEED").unwrap_or(1);
     first..first + number("TAILCUT_CASES").unwrap_or(count)
 }
 
-pub const LAYOUTS: [(LayoutKind, u32, u32); 7] = [
+pub(super) const LAYOUTS: [(LayoutKind, u32, u32); 7] = [
     (LayoutKind::LogRaid0, 1, 2),
     (LayoutKind::LogRaid4, 1, 4),
     (LayoutKind::LogRaid5, 1, 3),
@@ -500,5 +500,5 @@ pub const LAYOUTS: [(LayoutKind, u32, u32); 7] = [
 ];
 
 /// Layouts that support tokens.
-pub const TOKENS: [(LayoutKind, u32, u32); 3] =
+pub(super) const TOKENS: [(LayoutKind, u32, u32); 3] =
     [(LayoutKind::LogRaid4, 1, 4), (LayoutKind::LogRaid5, 1, 3), (LayoutKind::Swan5, 2, 3)];

@@ -8,7 +8,7 @@ use tailcut_host::array::superblock::SUPERBLOCK_BLOCKS;
 use tailcut_host::{Block, Bytes, Disk, Request, Response};
 
 /// A drive.
-pub struct Machine {
+pub(super) struct Machine {
     pub disk: Disk,
     /// Data that survives a power cut.
     media: BTreeMap<u64, Bytes>,
@@ -39,7 +39,7 @@ struct Flight {
 }
 
 impl Machine {
-    pub fn new(disk: Disk) -> Machine {
+    pub(super) fn new(disk: Disk) -> Machine {
         Machine {
             disk,
             media: BTreeMap::new(),
@@ -56,7 +56,7 @@ impl Machine {
     }
 
     /// Accepts a request; returns its completion time.
-    pub fn take(&mut self, now: Time, request: Request<Bytes>, random: &mut Stream) -> Time {
+    pub(super) fn take(&mut self, now: Time, request: Request<Bytes>, random: &mut Stream) -> Time {
         let covers = self.moment;
         match request.op {
             Op::Write => self.writes += 1,
@@ -72,23 +72,23 @@ impl Machine {
     }
 
     /// Number of requests in flight that need the token.
-    pub fn heavy(&self) -> usize {
+    pub(super) fn heavy(&self) -> usize {
         self.in_flight.values().filter(|flight| is_heavy(&flight.request)).count()
     }
 
     /// Number of reads in flight that do not need the token.
-    pub fn reading(&self) -> usize {
+    pub(super) fn reading(&self) -> usize {
         self.in_flight.values().filter(|flight| is_light(&flight.request)).count()
     }
 
     /// The content that a read returns.
-    pub fn view(&self, block: u64) -> Bytes {
+    pub(super) fn view(&self, block: u64) -> Bytes {
         let cached = self.cache.get(&block).and_then(|versions| versions.last()).map(|(_, content)| content);
         cached.or_else(|| self.media.get(&block)).cloned().unwrap_or_default()
     }
 
     /// Completes a request.
-    pub fn end(&mut self, now: Time, id: u32) -> Response<Bytes> {
+    pub(super) fn end(&mut self, now: Time, id: u32) -> Response<Bytes> {
         let Flight { request, since, covers, is_lost } = self.in_flight.remove(&id).expect("it is in flight");
         let Request { op, fua, block, blocks, mut data, .. } = request;
         let mut status = Status::Success;
@@ -145,7 +145,7 @@ impl Machine {
     }
 
     /// Cuts power: each block's unflushed data reaches the media or not.
-    pub fn cut(&mut self, random: &mut Stream) {
+    pub(super) fn cut(&mut self, random: &mut Stream) {
         let cached = std::mem::take(&mut self.cache).into_iter();
         let mut cache: Vec<(u64, Bytes)> = cached
             .flat_map(|(at, versions)| versions.into_iter().map(move |(_, content)| (at, content)))
@@ -171,7 +171,7 @@ impl Machine {
     }
 
     /// Replaces the drive by another one with unrelated content.
-    pub fn replace(&mut self) {
+    pub(super) fn replace(&mut self) {
         (self.is_gone, self.is_protected) = (false, false);
         for content in self.media.values_mut() {
             *content = Bytes::encode(b"somebody else's");
@@ -182,7 +182,7 @@ impl Machine {
     }
 
     /// Corrupts a block on the media.
-    pub fn spoil(&mut self, block: u64) {
+    pub(super) fn spoil(&mut self, block: u64) {
         let mut content = self.view(block);
         content.as_mut_slice()[100] ^= 0x55;
         self.cache.remove(&block);
@@ -190,13 +190,13 @@ impl Machine {
     }
 
     /// Blocks that were ever written.
-    pub fn written(&self) -> Vec<u64> {
+    pub(super) fn written(&self) -> Vec<u64> {
         self.media.iter().filter(|(_, content)| **content != Bytes::default()).map(|(&at, _)| at).collect()
     }
 }
 
 /// True for writes, trims and flushes, except superblock writes, and for reads by collection.
-pub fn is_heavy(request: &Request<Bytes>) -> bool {
+pub(super) fn is_heavy(request: &Request<Bytes>) -> bool {
     let is_record = request.op == Op::Write && request.block < SUPERBLOCK_BLOCKS;
     !is_light(request) && !is_record
 }

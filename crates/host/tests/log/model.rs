@@ -14,7 +14,7 @@ struct Block {
 
 /// All blocks.
 #[derive(Default)]
-pub struct Model {
+pub(super) struct Model {
     blocks: BTreeMap<u64, Block>,
     refused: BTreeSet<u64>,
 }
@@ -25,46 +25,46 @@ impl Model {
     }
 
     /// Records the submission of a write; returns its version number.
-    pub fn submitted(&mut self, block: u64, value: u64) -> usize {
+    pub(super) fn submitted(&mut self, block: u64, value: u64) -> usize {
         let block = self.block(block);
         block.versions.push(value);
         block.versions.len() - 1
     }
 
     /// The value that a read submitted now returns.
-    pub fn current(&mut self, block: u64) -> u64 {
+    pub(super) fn current(&mut self, block: u64) -> u64 {
         *self.block(block).versions.last().expect("there is always one")
     }
 
     /// A write was refused: the block may hold an earlier version, or this one nevertheless.
-    pub fn refused(&mut self, block: u64) {
+    pub(super) fn refused(&mut self, block: u64) {
         self.refused.insert(block);
     }
 
     /// True if the block's content is known.
-    pub fn is_known(&self, block: u64) -> bool {
+    pub(super) fn is_known(&self, block: u64) -> bool {
         !self.refused.contains(&block)
     }
 
     /// Acknowledges a version.
-    pub fn answered(&mut self, block: u64, version: usize) {
+    pub(super) fn answered(&mut self, block: u64, version: usize) {
         let block = self.block(block);
         block.answered = block.answered.max(version);
     }
 
     /// Makes a version durable.
-    pub fn durable(&mut self, block: u64, version: usize) {
+    pub(super) fn durable(&mut self, block: u64, version: usize) {
         let block = self.block(block);
         block.durable = block.durable.max(version);
     }
 
     /// The versions that a flush submitted now makes durable.
-    pub fn answered_now(&self) -> Vec<(u64, usize)> {
+    pub(super) fn answered_now(&self) -> Vec<(u64, usize)> {
         self.blocks.iter().map(|(&block, of)| (block, of.answered)).collect()
     }
 
     /// A block holds `value` after a power cut.
-    pub fn survived(&mut self, at: u64, value: u64) {
+    pub(super) fn survived(&mut self, at: u64, value: u64) {
         let block = self.block(at);
         let allowed = &block.versions[block.durable..];
         assert!(

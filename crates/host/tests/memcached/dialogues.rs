@@ -8,7 +8,7 @@ use std::fmt::Write;
 use tailcut_host::wire::memcached::Reason;
 
 /// A recorded dialogue.
-pub struct Dialogue {
+pub(super) struct Dialogue {
     pub name: String,
     /// memcached would reply differently.
     pub is_ours: bool,
@@ -20,7 +20,7 @@ const FILE: &str = include_str!("dialogues.txt");
 
 /// A dialogue begins with `# name`, or `#! name` if memcached replies differently. `> ` begins a request,
 /// which is sent at once; `| ` continues it; `< ` is a line of the reply.
-pub fn all() -> Vec<Dialogue> {
+pub(super) fn all() -> Vec<Dialogue> {
     let mut dialogues: Vec<Dialogue> = Vec::new();
     for line in FILE.lines().filter(|line| !line.is_empty()) {
         if let Some(name) = line.strip_prefix('#') {
@@ -43,7 +43,7 @@ pub fn all() -> Vec<Dialogue> {
 
 /// Decodes a line, including its line ending. `\t`, `\0`, `\r`, `\n` and `\x80` encode bytes, `{a*3}` means
 /// `aaa`, and a final `\c` suppresses the line ending.
-pub fn bytes(text: &str) -> Vec<u8> {
+pub(super) fn bytes(text: &str) -> Vec<u8> {
     let (text, has_end) = text.strip_suffix("\\c").map_or((text, true), |text| (text, false));
     let (mut bytes, mut rest) = (Vec::new(), text);
     while let Some(letter) = rest.chars().next() {

@@ -18,7 +18,7 @@ use tailcut_host::kv::session::{ServiceSettings, Shard};
 use tailcut_host::kv::{Append, Engine, Keep, Settings};
 
 /// A time long after 2001, so that relative times of up to 30 days differ from absolute ones.
-pub const NOW: u64 = 1_900_000_000;
+pub(crate) const NOW: u64 = 1_900_000_000;
 
 /// A shard that keeps all items in memory.
 fn in_memory(settings: ServiceSettings, seed: u64) -> Shard {

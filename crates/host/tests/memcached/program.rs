@@ -15,19 +15,19 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tailcut_host::wire::memcached::{Attempt, Login, Users};
 
 /// A running memcached on a socket in a temporary directory.
-pub struct Program {
+pub(super) struct Program {
     child: Child,
     folder: tempfile::TempDir,
 }
 
 /// A connection to the program.
-pub struct Connection(UnixStream);
+pub(super) struct Connection(UnixStream);
 
 impl Program {
     /// Starts the program; None, with a message, if the reference release is not installed. Optional features
     /// are off, and so is the LRU maintainer thread: memcached does not overwrite a number in place while
     /// another thread references it, but creates a new one.
-    pub fn start(options: &[&str]) -> Option<Program> {
+    pub(super) fn start(options: &[&str]) -> Option<Program> {
         let path = std::env::var_os("TAILCUT_MEMCACHED").unwrap_or_else(|| "memcached".into());
         if !is_reference_release(&path) {
             eprintln!("skipped: memcached {RELEASE} is not installed; TAILCUT_MEMCACHED=PATH names one");
@@ -58,7 +58,7 @@ impl Program {
     }
 
     /// Connects as soon as the program listens.
-    pub fn connect(&self) -> Connection {
+    pub(super) fn connect(&self) -> Connection {
         let socket = self.folder.path().join("socket");
         let stream = std::iter::repeat_with(|| {
             std::thread::yield_now();
@@ -101,7 +101,7 @@ impl Connection {
     }
 
     /// Sends a request and receives `expected` bytes, or fewer if no more arrive.
-    pub fn ask(&mut self, request: &[u8], expected: usize) -> Vec<u8> {
+    pub(super) fn ask(&mut self, request: &[u8], expected: usize) -> Vec<u8> {
         let mut answer = Vec::new();
         self.send(request);
         self.receive(&mut answer, expected.max(1), 5000);

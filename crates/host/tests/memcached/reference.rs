@@ -12,7 +12,7 @@ use tailcut_host::wire::memcached::{Delta, Expiry, StoreMode, flush_moment, numb
 
 /// A value with its metadata.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Item {
+pub(super) struct Item {
     pub value: Vec<u8>,
     pub client_flags: u32,
     pub expiry: Expiry,
@@ -25,7 +25,7 @@ pub struct Item {
 
 /// The store.
 #[derive(Debug)]
-pub struct Reference {
+pub(super) struct Reference {
     items: BTreeMap<Vec<u8>, Item>,
     now: u64,
     /// The last CAS value that was assigned.
@@ -40,7 +40,7 @@ pub struct Reference {
 
 /// A storage request without its data.
 #[derive(Clone, Debug)]
-pub struct Wish {
+pub(super) struct Wish {
     pub key: Vec<u8>,
     pub mode: StoreMode,
     pub client_flags: u32,
@@ -63,17 +63,17 @@ const ITEM_BYTES: usize = 1 << 20;
 
 impl Reference {
     /// The first item gets the CAS value after `cas`.
-    pub fn new(now: u64, cas: u64) -> Reference {
+    pub(super) fn new(now: u64, cas: u64) -> Reference {
         Reference { items: BTreeMap::new(), now, cas, counts_attempts: false, left_over: None, flush_at: 0 }
     }
 
-    pub fn now(&self) -> u64 {
+    pub(super) fn now(&self) -> u64 {
         self.now
     }
 
     /// The item, unless it has expired; then it is removed. The clock does not advance, so a pending flush never
     /// takes effect.
-    pub fn find(&mut self, key: &[u8]) -> Option<&mut Item> {
+    pub(super) fn find(&mut self, key: &[u8]) -> Option<&mut Item> {
         assert!(self.flush_at == 0 || self.flush_at > self.now);
         let item = self.items.get(key)?;
         if item.expiry.is_expired(self.now) {
@@ -83,7 +83,7 @@ impl Reference {
     }
 
     /// The next item gets the CAS value after `cas`.
-    pub fn set_cas(&mut self, cas: u64) {
+    pub(super) fn set_cas(&mut self, cas: u64) {
         self.cas = cas;
     }
 
@@ -100,7 +100,7 @@ impl Reference {
     }
 
     /// True if an item can be stored at all. If not, the item that it would replace is removed.
-    pub fn admits(&mut self, key: &[u8], client_flags: u32, length: u32, replaces: bool) -> bool {
+    pub(super) fn admits(&mut self, key: &[u8], client_flags: u32, length: u32, replaces: bool) -> bool {
         let fits = bytes(key, client_flags, length as usize) <= ITEM_BYTES;
         if !fits && replaces {
             self.items.remove(key);
@@ -109,7 +109,7 @@ impl Reference {
     }
 
     /// Stores an item. The returned CAS value is 0 if it was not stored.
-    pub fn store(&mut self, wish: &Wish, data: &[u8]) -> (Stored, StoredItem) {
+    pub(super) fn store(&mut self, wish: &Wish, data: &[u8]) -> (Stored, StoredItem) {
         let old = self.find(&wish.key).cloned();
         let mut item = Item {
             value: data.to_vec(),
@@ -152,17 +152,17 @@ impl Reference {
     }
 
     /// Data without a proper end: nothing is stored.
-    pub fn note_unsound(&mut self, wish: &Wish) {
+    pub(super) fn note_unsound(&mut self, wish: &Wish) {
         if self.counts_attempts && wish.is_meta {
             self.left_over = Some(wish.new_cas.unwrap_or_else(|| self.next_cas(None)));
         }
     }
 
-    pub fn delete(&mut self, key: &[u8]) -> bool {
+    pub(super) fn delete(&mut self, key: &[u8]) -> bool {
         self.find(key).is_some() && self.items.remove(key).is_some()
     }
 
-    pub fn touch(&mut self, key: &[u8], exptime: i64) -> bool {
+    pub(super) fn touch(&mut self, key: &[u8], exptime: i64) -> bool {
         let expiry = Expiry::new(self.now, exptime);
         self.find(key).is_some_and(|item| {
             item.expiry = expiry;
@@ -172,7 +172,7 @@ impl Reference {
     }
 
     /// `get`, optionally with a new expiry.
-    pub fn get(&mut self, key: &[u8], exptime: Option<i64>) -> Option<Item> {
+    pub(super) fn get(&mut self, key: &[u8], exptime: Option<i64>) -> Option<Item> {
         let now = self.now;
         let item = self.find(key)?;
         item.is_fetched = true;
@@ -182,7 +182,7 @@ impl Reference {
         Some(item.clone())
     }
 
-    pub fn count(&mut self, key: &[u8], delta: Delta) -> Counted {
+    pub(super) fn count(&mut self, key: &[u8], delta: Delta) -> Counted {
         match self.change(key, delta, &MetaFlags::default()) {
             meta::Counted::Now { number, .. } => Counted::Now(number),
             meta::Counted::NotFound => Counted::NotFound,
@@ -218,7 +218,7 @@ impl Reference {
     }
 
     /// `ma`.
-    pub fn meta_count(&mut self, key: &[u8], flags: &MetaFlags, delta: Delta) -> meta::Counted {
+    pub(super) fn meta_count(&mut self, key: &[u8], flags: &MetaFlags, delta: Delta) -> meta::Counted {
         let before = self.find(key).map_or(0, |item| item.value.len());
         let counted = self.change(key, delta, flags);
         match counted {
@@ -239,7 +239,7 @@ impl Reference {
     }
 
     /// `mg`: the item as found, and its bytes.
-    pub fn meta_get(&mut self, key: &[u8], flags: &MetaFlags) -> Option<(meta::Item, Vec<u8>)> {
+    pub(super) fn meta_get(&mut self, key: &[u8], flags: &MetaFlags) -> Option<(meta::Item, Vec<u8>)> {
         let is_new = self.find(key).is_none() && flags.autovivify.is_some();
         if is_new {
             self.put(key, Item::default(), flags.new_cas);
@@ -266,7 +266,7 @@ impl Reference {
     }
 
     /// `md`.
-    pub fn meta_delete(&mut self, key: &[u8], flags: &MetaFlags) -> Deleted {
+    pub(super) fn meta_delete(&mut self, key: &[u8], flags: &MetaFlags) -> Deleted {
         let now = self.now;
         let Some(item) = self.find(key) else { return Deleted::NotFound };
         if flags.cas.is_some_and(|cas| cas != item.cas) {
@@ -291,7 +291,7 @@ impl Reference {
     }
 
     /// `me`.
-    pub fn debug(&mut self, key: &[u8]) -> Option<meta::Debug> {
+    pub(super) fn debug(&mut self, key: &[u8]) -> Option<meta::Debug> {
         let item = self.find(key)?;
         let size = bytes(key, item.client_flags, item.value.len());
         Some(meta::Debug {
@@ -305,7 +305,7 @@ impl Reference {
         })
     }
 
-    pub fn flush(&mut self, delay: i64) {
+    pub(super) fn flush(&mut self, delay: i64) {
         self.flush_at = flush_moment(self.now, delay);
         if self.flush_at <= self.now {
             self.items.clear();

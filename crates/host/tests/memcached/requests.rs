@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 /// One request, with its data if any.
 #[derive(Clone)]
-pub struct Request(pub Vec<u8>);
+pub(super) struct Request(pub Vec<u8>);
 
 impl std::fmt::Debug for Request {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -13,12 +13,12 @@ impl std::fmt::Debug for Request {
 }
 
 /// A conversation.
-pub fn any_requests() -> impl Strategy<Value = Vec<Request>> {
+pub(super) fn any_requests() -> impl Strategy<Value = Vec<Request>> {
     prop::collection::vec(any_request(), 1..40)
 }
 
 /// Any request that a client may send.
-pub fn any_request() -> impl Strategy<Value = Request> {
+pub(super) fn any_request() -> impl Strategy<Value = Request> {
     prop_oneof![
         4 => gets(),
         4 => stores(),

@@ -205,7 +205,10 @@ fn check(requests: &[Vec<u8>], place: Where, seed: u64) -> Result<(), TestCaseEr
 }
 
 /// The replies and the end of the connection must match the reference.
-pub fn compare((ours, closed): (&[u8], Option<Reason>), session: &Session) -> Result<(), TestCaseError> {
+pub(super) fn compare(
+    (ours, closed): (&[u8], Option<Reason>),
+    session: &Session,
+) -> Result<(), TestCaseError> {
     let theirs = &session.sent;
     let same = ours.iter().zip(theirs).take_while(|(ours, theirs)| ours == theirs).count().saturating_sub(60);
     let behind = |text: &[u8]| text[same..text.len().min(same + 200)].escape_ascii().to_string();
@@ -256,7 +259,7 @@ fn push(client: &mut Client, session: &mut Session) {
 }
 
 /// Without delayed flushes: with one, memcached brings back items that an immediate flush has removed.
-pub fn bytes_of(requests: Vec<Request>) -> Vec<Vec<u8>> {
+pub(super) fn bytes_of(requests: Vec<Request>) -> Vec<Vec<u8>> {
     let all = requests.into_iter().map(|Request(bytes)| bytes);
     all.filter(|bytes| !bytes.starts_with(b"flush_all ")).collect()
 }

@@ -9,7 +9,7 @@ use tailcut_host::wire::memcached::{
 };
 
 /// A connection.
-pub struct Session {
+pub(super) struct Session {
     receiver: Receiver,
     store: Reference,
     /// Bytes received but not consumed.
@@ -32,20 +32,20 @@ enum Answer {
 
 impl Session {
     /// A connection to a store at time `now`.
-    pub fn new(now: u64, is_direct: bool) -> Session {
+    pub(super) fn new(now: u64, is_direct: bool) -> Session {
         Session::with_cas(now, is_direct, 0)
     }
 
     /// A connection to a store that assigns CAS values as memcached does, which uses up one for every attempt
     /// to store.
-    pub fn as_program(now: u64) -> Session {
+    pub(super) fn as_program(now: u64) -> Session {
         let mut session = Session::with_cas(now, false, 1);
         session.store.counts_attempts = true;
         session
     }
 
     /// A connection to a store whose first item gets the CAS value after `cas`.
-    pub fn with_cas(now: u64, is_direct: bool, cas: u64) -> Session {
+    pub(super) fn with_cas(now: u64, is_direct: bool, cas: u64) -> Session {
         Session {
             receiver: Receiver::default(),
             store: Reference::new(now, cas),
@@ -59,14 +59,14 @@ impl Session {
     }
 
     /// The server has restarted: the next item gets the CAS value after `cas`.
-    pub fn start_again(&mut self, cas: u64) {
+    pub(super) fn start_again(&mut self, cas: u64) {
         (self.receiver, self.closed) = (Receiver::default(), None);
         self.buffer.clear();
         self.store.set_cas(cas);
     }
 
     /// Receives bytes and executes all complete commands.
-    pub fn receive(&mut self, bytes: &[u8]) {
+    pub(super) fn receive(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
         while !rest.is_empty() && self.closed.is_none() {
             let room = BUFFER_BYTES - self.buffer.len();

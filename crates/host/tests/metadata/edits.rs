@@ -8,14 +8,14 @@ use tailcut_host::Bytes;
 /// A change of one byte covered by a checksum. Positions count from the first covered byte, modulo their
 /// number.
 #[derive(Clone, Copy, Debug)]
-pub enum Edit {
+pub(super) enum Edit {
     Set(usize, u8),
     Flip(usize, u8),
 }
 
 impl Edit {
     /// Draws up to 3 edits, mostly near the beginning, where the header fields are.
-    pub fn draw(random: &mut Stream) -> Vec<Edit> {
+    pub(super) fn draw(random: &mut Stream) -> Vec<Edit> {
         let mut edits = Vec::new();
         for _ in 0..1 + random.below(3) {
             let range = if random.below(3) > 0 { 100 } else { 4096 };
@@ -65,7 +65,12 @@ fn covered_by(bytes: &[u8], at: usize, first: usize) -> Option<usize> {
 
 /// Edits a metadata block, on one drive or on all drives that hold the same block, and recomputes its
 /// checksum. False if it has no checksum.
-pub fn rewrite(machine: &mut Machine, (drive, at): (usize, usize), edits: &[Edit], on_all: bool) -> bool {
+pub(super) fn rewrite(
+    machine: &mut Machine,
+    (drive, at): (usize, usize),
+    edits: &[Edit],
+    on_all: bool,
+) -> bool {
     let good = machine.drives[drive][at].clone();
     let Some((sum, covered)) = checksum(good.as_slice()) else { return false };
     // The covered range may depend on a length that the checksum does not cover: that length stays unchanged.

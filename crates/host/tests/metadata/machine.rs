@@ -11,7 +11,7 @@ use tailcut_host::array::{Array, ArrayConfig, Consent, LayoutKind, Opening};
 use tailcut_host::{Block, Bytes, Disk, Mirror, Request, Response};
 
 /// Drives that serve requests in order, with an array on them.
-pub struct Machine {
+pub(super) struct Machine {
     config: ArrayConfig,
     pub drives: Vec<Vec<Bytes>>,
     now: Time,
@@ -68,12 +68,18 @@ impl Machine {
         true
     }
 
-    pub fn settle(&mut self, array: &mut Array<Bytes>) {
+    pub(super) fn settle(&mut self, array: &mut Array<Bytes>) {
         while self.step(array) {}
     }
 
     /// Submits one request and waits for its completion.
-    pub fn ask(&mut self, array: &mut Array<Bytes>, op: Op, block: u64, data: Vec<Bytes>) -> Response<Bytes> {
+    pub(super) fn ask(
+        &mut self,
+        array: &mut Array<Bytes>,
+        op: Op,
+        block: u64,
+        data: Vec<Bytes>,
+    ) -> Response<Bytes> {
         let blocks = if op == Op::Flush { 0 } else { data.len().max(1) as u32 };
         let class = Class::DEFAULT;
         let mirror = Mirror::Any;
@@ -98,7 +104,7 @@ impl Machine {
     }
 
     /// Opens the array from the drives in their order; None if it is refused.
-    pub fn open(&mut self) -> Option<Array<Bytes>> {
+    pub(super) fn open(&mut self) -> Option<Array<Bytes>> {
         let mut opening = Opening::new(self.now, &self.disks(), Consent::Degraded);
         for (drive, request) in std::mem::take(opening.sent()) {
             let answer = self.serve(drive, request);
@@ -111,7 +117,7 @@ impl Machine {
     }
 }
 
-pub fn content(block: u64, version: u64) -> Bytes {
+pub(super) fn content(block: u64, version: u64) -> Bytes {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&(block + 1).to_le_bytes());
     bytes[8..].copy_from_slice(&version.to_le_bytes());
@@ -119,27 +125,27 @@ pub fn content(block: u64, version: u64) -> Bytes {
 }
 
 /// A used array: its drives, with metadata of each relevant kind, and the contents of its blocks.
-pub struct Image {
+pub(super) struct Image {
     machine: Machine,
     versions: Vec<u64>,
 }
 
 impl Image {
     /// An array that was filled, randomly overwritten, trimmed and flushed.
-    pub fn new(layout: LayoutKind, hole: WriteHole) -> Image {
+    pub(super) fn new(layout: LayoutKind, hole: WriteHole) -> Image {
         let (config, blocks) = config(layout, hole);
         let (machine, versions) = used(&config, blocks, &mut Stream::new(1, layout.name()));
         Image { machine, versions }
     }
 
     /// A copy of the drives for modification.
-    pub fn copy(&self) -> Machine {
+    pub(super) fn copy(&self) -> Machine {
         let (config, drives) = (self.machine.config.clone(), self.machine.drives.clone());
         Machine { config, drives, now: self.machine.now, asked: VecDeque::new(), left: EVENTS }
     }
 
     /// Metadata blocks, as (drive, block), by the last letter of their magic number.
-    pub fn metadata(&self) -> Vec<(u8, Vec<(usize, usize)>)> {
+    pub(super) fn metadata(&self) -> Vec<(u8, Vec<(usize, usize)>)> {
         let mut kinds: Vec<(u8, Vec<(usize, usize)>)> = Vec::new();
         for (drive, blocks) in self.machine.drives.iter().enumerate() {
             for (at, block) in blocks.iter().enumerate() {
@@ -156,7 +162,7 @@ impl Image {
     }
 
     /// Opens the array on modified drives, reads all of it, writes to it and scrubs it.
-    pub fn use_again(&self, machine: &mut Machine) -> Outcome {
+    pub(super) fn use_again(&self, machine: &mut Machine) -> Outcome {
         let mut outcome = Outcome { cases: 1, ..Outcome::default() };
         live_on(machine, &self.versions, &mut outcome);
         outcome
@@ -200,7 +206,7 @@ fn config(layout: LayoutKind, hole: WriteHole) -> (ArrayConfig, u64) {
 
 /// Outcomes of opening and using arrays.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Outcome {
+pub(super) struct Outcome {
     pub cases: u32,
     /// Arrays that failed to open.
     pub refused: u32,
@@ -212,7 +218,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// Adds the counts of another outcome.
-    pub fn add(&mut self, other: Outcome) {
+    pub(super) fn add(&mut self, other: Outcome) {
         self.cases += other.cases;
         self.refused += other.refused;
         self.errors += other.errors;

@@ -9,7 +9,7 @@ mod transmission;
 use tailcut_host::wire::nbd::{Export, Offer};
 
 /// Two exports, one of them read-only.
-pub fn offer() -> Offer {
+pub(crate) fn offer() -> Offer {
     let export = |name: &str, is_read_only| Export {
         name: name.into(),
         description: format!("this is {name}"),
@@ -21,7 +21,7 @@ pub fn offer() -> Offer {
 }
 
 /// Splits a stream: returns lengths that add up to `length`.
-pub fn cuts(length: usize, mut wish: impl FnMut() -> usize) -> Vec<usize> {
+pub(crate) fn cuts(length: usize, mut wish: impl FnMut() -> usize) -> Vec<usize> {
     let (mut left, mut cuts) = (length, Vec::new());
     while left > 0 {
         cuts.push(wish().clamp(1, left));

@@ -11,7 +11,7 @@ use tailcut_host::mutation::{Invariant, broken};
 use tailcut_host::{Disk, Mirror};
 
 /// With regions that become clean as soon as no write to them is in flight.
-pub fn checked(layout: LayoutKind, hole: WriteHole) -> ArrayConfig {
+pub(super) fn checked(layout: LayoutKind, hole: WriteHole) -> ArrayConfig {
     let mut config = config(layout, 4);
     config.raid.write_hole = hole;
     (config.checksums, config.checksums_idle) = (InPlaceChecksums::On, Nanos::micros(10));
@@ -20,7 +20,7 @@ pub fn checked(layout: LayoutKind, hole: WriteHole) -> ArrayConfig {
 }
 
 /// An array on drives without protection information.
-pub fn unsealed(config: &ArrayConfig, seed: u64) -> Harness {
+pub(super) fn unsealed(config: &ArrayConfig, seed: u64) -> Harness {
     let mut harness = Harness::new(config, seed);
     harness.drives.iter_mut().for_each(|drive| drive.is_unsealed = true);
     harness
@@ -47,7 +47,7 @@ fn spoil(harness: &mut Harness, drive: usize) -> u64 {
 }
 
 /// Reads every block; returns the numbers of wrong blocks and of errors.
-pub fn wrong_and_errors(harness: &mut Harness) -> (u64, u64) {
+pub(super) fn wrong_and_errors(harness: &mut Harness) -> (u64, u64) {
     let (mut wrong, mut errors) = (0, 0);
     for block in 0..harness.array.disk().blocks {
         let right = harness.model.expected(block);

@@ -69,7 +69,7 @@ fn writes_read_what_is_free() {
 }
 
 /// Reads rows that are being written while one of their drives is contended.
-pub fn rows_under_way(seed: u64) -> Vec<String> {
+pub(super) fn rows_under_way(seed: u64) -> Vec<String> {
     let mut harness = Harness::fresh(&rows(), seed);
     harness.submit(Op::Write, 0, 12, false);
     harness.rest();

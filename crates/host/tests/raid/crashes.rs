@@ -8,7 +8,7 @@ use tailcut_host::array::raid::WriteHole;
 
 /// Cuts power in the middle of random work; then verifies the surviving data and continues working on it.
 /// Returns all violations.
-pub fn random_cut(layout: LayoutKind, hole: WriteHole, seed: u64, lose: bool) -> Vec<String> {
+pub(super) fn random_cut(layout: LayoutKind, hole: WriteHole, seed: u64, lose: bool) -> Vec<String> {
     let mut config = config(layout, 3 + (seed % 3) as u32);
     config.raid.write_hole = hole;
     let mut harness = Harness::new(&config, seed);
@@ -65,7 +65,7 @@ fn with_a_journal_they_survive_the_loss_of_a_drive_at_the_same_time() {
 
 /// A short script: flushed data, then overwrites of part of it; `steps` events later the power is cut, and
 /// the drive `lost` fails. Returns all violations; None if the script finished earlier.
-pub fn script(layout: LayoutKind, steps: u64, lost: Option<usize>, seed: u64) -> Option<Vec<String>> {
+pub(super) fn script(layout: LayoutKind, steps: u64, lost: Option<usize>, seed: u64) -> Option<Vec<String>> {
     let mut harness = Harness::new(&config(layout, 3), seed);
     harness.submit(Op::Write, 0, 8, false);
     harness.rest();

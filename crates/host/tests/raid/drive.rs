@@ -7,7 +7,7 @@ use tailcut_base::{Op, Spans, Status, Time};
 use tailcut_host::{Bytes, Disk, Request, Response};
 
 #[derive(Clone)]
-pub struct Drive {
+pub(crate) struct Drive {
     pub disk: Disk,
     durable: BTreeMap<u64, Bytes>,
     /// Writes that are not durable, in completion order: serial number, block, content.
@@ -34,7 +34,7 @@ pub struct Drive {
 /// A drive's reports about its garbage collection: it collects one block per millisecond up to [`HIGH`], and
 /// quiesces a millisecond after it is requested to.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Interface {
+pub(crate) struct Interface {
     pub free: u64,
     pub collects_since: Option<Time>,
     pub asked_to_rest: Option<Time>,
@@ -43,7 +43,7 @@ pub struct Interface {
 }
 
 /// Number of free blocks at which a drive stops collecting.
-pub const HIGH: u64 = 48;
+pub(crate) const HIGH: u64 = 48;
 
 impl Interface {
     fn free_at(&self, now: Time) -> u64 {
@@ -75,7 +75,7 @@ impl Interface {
 }
 
 impl Drive {
-    pub fn new(disk: &Disk) -> Drive {
+    pub(crate) fn new(disk: &Disk) -> Drive {
         Drive {
             disk: disk.clone(),
             durable: BTreeMap::new(),
@@ -95,25 +95,25 @@ impl Drive {
     }
 
     /// Handles a call of the control interface.
-    pub fn control(&mut self, now: Time, call: Control) -> ControlReply {
+    pub(crate) fn control(&mut self, now: Time, call: Control) -> ControlReply {
         self.interface.as_mut().map_or(ControlReply::Unsupported, |interface| interface.reply(now, call))
     }
 
     /// The current content of a block.
-    pub fn get(&self, block: u64) -> Bytes {
+    pub(crate) fn get(&self, block: u64) -> Bytes {
         let cached = self.cache.iter().rev().find(|(_, at, _)| *at == block).map(|(.., content)| content);
         cached.or_else(|| self.durable.get(&block)).cloned().unwrap_or_default()
     }
 
     /// Corrupts a block silently.
-    pub fn corrupt(&mut self, block: u64) {
+    pub(crate) fn corrupt(&mut self, block: u64) {
         let mut content = self.get(block);
         content.as_mut_slice()[100] ^= 0x40;
         self.put(block, content, true);
     }
 
     /// Replaces a block silently, by content with a valid guard.
-    pub fn plant(&mut self, block: u64, content: Bytes) {
+    pub(crate) fn plant(&mut self, block: u64, content: Bytes) {
         self.put(block, content, true);
     }
 
@@ -133,12 +133,12 @@ impl Drive {
     }
 
     /// Starts a request; pass the returned value to [`Drive::end`].
-    pub fn begin(&self) -> u64 {
+    pub(crate) fn begin(&self) -> u64 {
         self.serial
     }
 
     /// Executes a request.
-    pub fn end(&mut self, begun: u64, request: &mut Request<Bytes>) -> Status {
+    pub(crate) fn end(&mut self, begun: u64, request: &mut Request<Bytes>) -> Status {
         if self.is_gone {
             return Status::Gone;
         }
@@ -186,7 +186,7 @@ impl Drive {
 
     /// Cuts power: each block keeps any one of its non-durable versions or the durable one; requests in
     /// flight may be written block by block.
-    pub fn cut(&mut self, stream: &mut Stream, under_way: &[Request<Bytes>]) {
+    pub(crate) fn cut(&mut self, stream: &mut Stream, under_way: &[Request<Bytes>]) {
         for request in under_way {
             if self.is_gone || !matches!(request.op, Op::Write | Op::Trim) {
                 continue;
@@ -209,7 +209,7 @@ impl Drive {
     }
 }
 
-pub fn response(request: Request<Bytes>, status: Status, spans: Spans) -> Response<Bytes> {
+pub(crate) fn response(request: Request<Bytes>, status: Status, spans: Spans) -> Response<Bytes> {
     let Request { id, data, .. } = request;
     Response { id, status, data, busy_for: tailcut_base::Nanos(1_000_000 + u64::from(id) % 7), spans }
 }

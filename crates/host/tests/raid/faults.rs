@@ -47,7 +47,7 @@ fn drives_that_collect_at_any_time_are_counted_and_have_no_turns() {
 }
 
 /// Loses a drive, continues working, replaces the drive and works during the rebuild. Returns all violations.
-pub fn rebuild(layout: LayoutKind, seed: u64) -> Vec<String> {
+pub(super) fn rebuild(layout: LayoutKind, seed: u64) -> Vec<String> {
     let mut config = config(layout, 4);
     config.background_rate = 200_000_000 * (seed % 2);
     let mut harness = Harness::new(&config, seed);
@@ -97,7 +97,7 @@ fn a_replaced_drive_is_filled_while_the_array_serves() {
 
 /// A block is written, its parity drive is lost, the block is written again, and the drive is replaced. Then
 /// power is cut and another drive fails: the journal still has the first write with its parity.
-pub fn journal_of_a_predecessor(seed: u64) -> Vec<String> {
+pub(super) fn journal_of_a_predecessor(seed: u64) -> Vec<String> {
     let mut harness = Harness::new(&config(LayoutKind::Raid5, 4), seed);
     harness.submit(Op::Write, 0, 1, true);
     harness.rest();
@@ -128,7 +128,7 @@ fn a_drive_that_was_filled_is_not_overwritten_from_the_journal() {
 /// A block is written twice and made durable; the journal still holds both writes. The journal entries on one
 /// drive become unreadable, block by block. The array is scrubbed; then power is cut and another drive fails,
 /// which may have held the other copy of the second write.
-pub fn journal_of_one_copy(seed: u64) -> Vec<String> {
+pub(super) fn journal_of_one_copy(seed: u64) -> Vec<String> {
     let (spoiled, lost) = ((seed % 4) as usize, (seed % 4 + 1 + seed / 4 % 3) as usize % 4);
     let mut harness = Harness::new(&config(LayoutKind::Raid5, 4), seed);
     for _ in 0..2 {

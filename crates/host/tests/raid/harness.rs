@@ -23,7 +23,7 @@ struct Asked {
 /// A request on a drive: the drive, the start time, the value of [`Drive::begin`], and the request.
 type UnderWay = (usize, Time, u64, Request<Bytes>);
 
-pub struct Harness {
+pub(crate) struct Harness {
     pub array: Array<Bytes>,
     pub drives: Vec<Drive>,
     pub model: Model,
@@ -53,9 +53,9 @@ pub struct Harness {
 const COPY: u32 = u32::MAX - 1;
 
 /// Inspects a request to a drive.
-pub type Watch = fn(&Array<Bytes>, DriveId, &Request<Bytes>) -> Option<String>;
+pub(crate) type Watch = fn(&Array<Bytes>, DriveId, &Request<Bytes>) -> Option<String>;
 
-pub fn config(layout: LayoutKind, drives: u32) -> ArrayConfig {
+pub(crate) fn config(layout: LayoutKind, drives: u32) -> ArrayConfig {
     let mut config = ArrayConfig { drives, layout, depth: 64, drive_depth: 8, ..ArrayConfig::default() };
     config.raid.chunk = 4 * 4096;
     config.raid.journal = 40 * 4096;
@@ -63,7 +63,7 @@ pub fn config(layout: LayoutKind, drives: u32) -> ArrayConfig {
     config
 }
 
-pub fn disk() -> Disk {
+pub(crate) fn disk() -> Disk {
     Disk { blocks: 2 + 40 + 6 * 4, depth: 8, most_blocks: 3, volatile_cache: true, copies: 1 }
 }
 
@@ -78,12 +78,12 @@ const AREA: u64 = 2;
 
 impl Harness {
     /// A new array that is ready for requests.
-    pub fn new(config: &ArrayConfig, seed: u64) -> Harness {
+    pub(crate) fn new(config: &ArrayConfig, seed: u64) -> Harness {
         Harness::on(&disk_of(config), config, seed)
     }
 
     /// A new array on drives of this shape.
-    pub fn on(disk: &Disk, config: &ArrayConfig, seed: u64) -> Harness {
+    pub(crate) fn on(disk: &Disk, config: &ArrayConfig, seed: u64) -> Harness {
         let disks = vec![disk.clone(); config.drives as usize];
         let mut drives: Vec<Drive> = disks.iter().map(Drive::new).collect();
         let mut stream = Stream::new(seed, "rig");
@@ -102,7 +102,7 @@ impl Harness {
     }
 
     /// An array without superblocks on blank drives.
-    pub fn fresh(config: &ArrayConfig, seed: u64) -> Harness {
+    pub(crate) fn fresh(config: &ArrayConfig, seed: u64) -> Harness {
         let disks = vec![disk_of(config); config.drives as usize];
         let drives = disks.iter().map(Drive::new).collect();
         let array = Array::fresh(config, &disks);
@@ -138,7 +138,7 @@ impl Harness {
         }
     }
 
-    pub fn until_ready(&mut self) {
+    pub(crate) fn until_ready(&mut self) {
         self.pump();
         while !self.array.is_ready() {
             assert!(self.step(), "an array becomes ready");
@@ -203,7 +203,7 @@ impl Harness {
     }
 
     /// Processes one event; false if there is none.
-    pub fn step(&mut self) -> bool {
+    pub(crate) fn step(&mut self) -> bool {
         let drive = self.under_way.keys().next().copied();
         let own = self.array.next_event();
         let next = drive.map_or(Time::NEVER, |(at, _)| at);
@@ -231,24 +231,24 @@ impl Harness {
     }
 
     /// Runs until everything is idle.
-    pub fn rest(&mut self) {
+    pub(crate) fn rest(&mut self) {
         self.pump();
         while self.step() {}
         assert!(self.asked.is_empty(), "everything is answered");
         self.array.check_at_rest().expect("nothing is held at rest");
     }
 
-    pub fn in_flight(&self) -> usize {
+    pub(crate) fn in_flight(&self) -> usize {
         self.asked.len()
     }
 
     /// True if a drive has a request of this kind in flight.
     #[allow(dead_code)] // Not every layout's tests ask.
-    pub fn has(&self, drive: usize, op: Op) -> bool {
+    pub(crate) fn has(&self, drive: usize, op: Op) -> bool {
         self.under_way.values().any(|(at, _, _, request)| *at == drive && request.op == op)
     }
 
-    pub fn submit(&mut self, op: Op, block: u64, blocks: u32, fua: bool) {
+    pub(crate) fn submit(&mut self, op: Op, block: u64, blocks: u32, fua: bool) {
         let id = self.next;
         self.next += 1;
         let range = block..block + u64::from(blocks);
@@ -274,7 +274,7 @@ impl Harness {
     }
 
     /// Reads one copy of some blocks.
-    pub fn read_copy(
+    pub(crate) fn read_copy(
         &mut self,
         mirror: Mirror,
         block: u64,
@@ -294,7 +294,7 @@ impl Harness {
     /// Acts as a reader with its own checksums: reads some blocks, tries the other copies of the corrupt
     /// ones, and has those rewritten. Returns the number of corrupt blocks, and of blocks corrupt in all
     /// copies.
-    pub fn read_as_a_file_system(&mut self, blocks: std::ops::Range<u64>) -> (u64, u64) {
+    pub(crate) fn read_as_a_file_system(&mut self, blocks: std::ops::Range<u64>) -> (u64, u64) {
         let (mut wrong, mut lost) = (0, 0);
         for block in blocks {
             let right = self.model.expected(block);
@@ -319,7 +319,7 @@ impl Harness {
     }
 
     /// Submits a random request.
-    pub fn submit_random(&mut self) {
+    pub(crate) fn submit_random(&mut self) {
         let all = self.array.disk().blocks;
         let block = self.stream.below(all);
         let most = if self.stream.below(8) == 0 { 24 } else { 4 };
@@ -336,7 +336,7 @@ impl Harness {
     }
 
     /// Submits `requests` random requests, with up to `depth` in flight.
-    pub fn work(&mut self, requests: usize, depth: usize) {
+    pub(crate) fn work(&mut self, requests: usize, depth: usize) {
         for _ in 0..requests {
             while self.in_flight() >= depth {
                 assert!(self.step(), "requests in flight end");
@@ -346,7 +346,7 @@ impl Harness {
     }
 
     /// Cuts power, then opens the array without the drives `lost`.
-    pub fn cut(mut self, lost: &[usize]) -> Harness {
+    pub(crate) fn cut(mut self, lost: &[usize]) -> Harness {
         let mut on: Vec<Vec<Request<Bytes>>> = vec![Vec::new(); self.drives.len()];
         for (drive, _, _, request) in std::mem::take(&mut self.under_way).into_values() {
             on[drive].push(request);
@@ -377,7 +377,7 @@ impl Harness {
     }
 
     /// Reads every block and compares it with its possible contents after a power cut.
-    pub fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         let was_asked = self.array.disk().blocks;
         let mut found = Vec::new();
         for block in 0..was_asked {
@@ -420,7 +420,7 @@ impl Harness {
     }
 
     /// The first data block of each drive.
-    pub fn data_start(&self) -> u64 {
+    pub(crate) fn data_start(&self) -> u64 {
         use tailcut_host::array::raid::WriteHole;
         match self.config.raid.write_hole {
             _ if !self.config.layout.is_redundant() => 2,
@@ -430,12 +430,12 @@ impl Harness {
     }
 
     /// The first block behind the data on each drive.
-    pub fn data_end(&self) -> u64 {
+    pub(crate) fn data_end(&self) -> u64 {
         self.array.core().usable().end
     }
 
     /// Once the array is idle, the blocks of every row XOR to zero.
-    pub fn check_parity(&mut self) {
+    pub(crate) fn check_parity(&mut self) {
         if !self.config.layout.is_redundant() {
             return;
         }
@@ -451,7 +451,7 @@ impl Harness {
     }
 
     /// Replaces a drive by a blank one.
-    pub fn replace(&mut self, drive: usize) {
+    pub(crate) fn replace(&mut self, drive: usize) {
         let disk = self.drives[drive].disk.clone();
         let mut blank = Drive::new(&disk);
         // Not quite blank: it has been used before, and only its superblock was erased.
@@ -468,12 +468,12 @@ impl Harness {
 
     /// Starts a scrub.
     #[allow(dead_code, reason = "arrays with epochs are tested with this harness, too")]
-    pub fn scrub(&mut self) {
+    pub(crate) fn scrub(&mut self) {
         self.array.scrub(self.now);
         self.pump();
     }
 
-    pub fn is_right(&self) {
+    pub(crate) fn is_right(&self) {
         assert!(self.wrong.is_empty(), "{:#?}", &self.wrong[..self.wrong.len().min(5)]);
     }
 }

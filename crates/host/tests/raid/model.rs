@@ -4,7 +4,7 @@ use tailcut_host::{Block, Bytes};
 
 /// Numbered versions with distinct contents; 0 is a block of zeros.
 #[derive(Clone, Debug)]
-pub struct Model {
+pub(crate) struct Model {
     blocks: Vec<History>,
     next: u64,
 }
@@ -20,13 +20,13 @@ struct History {
 }
 
 impl Model {
-    pub fn new(blocks: u64) -> Model {
+    pub(crate) fn new(blocks: u64) -> Model {
         let history = History { versions: vec![0], floor: 0, acknowledged: 0 };
         Model { blocks: vec![history; blocks as usize], next: 1 }
     }
 
     /// Submits a write; returns its content.
-    pub fn write(&mut self, block: u64) -> Bytes {
+    pub(crate) fn write(&mut self, block: u64) -> Bytes {
         let version = self.next;
         self.next += 1;
         self.blocks[block as usize].versions.push(version);
@@ -34,17 +34,17 @@ impl Model {
     }
 
     /// Submits a trim.
-    pub fn trim(&mut self, block: u64) {
+    pub(crate) fn trim(&mut self, block: u64) {
         self.blocks[block as usize].versions.push(0);
     }
 
     /// Current position in a block's history.
-    pub fn mark(&self, block: u64) -> usize {
+    pub(crate) fn mark(&self, block: u64) -> usize {
         self.blocks[block as usize].versions.len() - 1
     }
 
     /// Acknowledges all submissions up to `mark`.
-    pub fn acknowledge(&mut self, block: u64, mark: usize, is_durable: bool) {
+    pub(crate) fn acknowledge(&mut self, block: u64, mark: usize, is_durable: bool) {
         let history = &mut self.blocks[block as usize];
         history.acknowledged = history.acknowledged.max(mark);
         if is_durable {
@@ -53,24 +53,24 @@ impl Model {
     }
 
     /// Acknowledged positions of all blocks.
-    pub fn acknowledged(&self) -> Vec<usize> {
+    pub(crate) fn acknowledged(&self) -> Vec<usize> {
         self.blocks.iter().map(|history| history.acknowledged).collect()
     }
 
     /// Makes everything up to these positions durable.
-    pub fn flushed(&mut self, marks: &[usize]) {
+    pub(crate) fn flushed(&mut self, marks: &[usize]) {
         for (history, &mark) in self.blocks.iter_mut().zip(marks) {
             history.floor = history.floor.max(mark);
         }
     }
 
     /// The data that a read submitted now must return.
-    pub fn expected(&self, block: u64) -> Bytes {
+    pub(crate) fn expected(&self, block: u64) -> Bytes {
         content(block, *self.blocks[block as usize].versions.last().expect("there is one"))
     }
 
     /// A block was found to hold `found` after a power cut; from now on that is its content.
-    pub fn settle(&mut self, block: u64, found: &Bytes) -> Result<(), String> {
+    pub(crate) fn settle(&mut self, block: u64, found: &Bytes) -> Result<(), String> {
         let history = &mut self.blocks[block as usize];
         let allowed = &history.versions[history.floor..];
         let version = allowed.iter().rev().find(|&&version| same(&content(block, version), found));
@@ -83,7 +83,7 @@ impl Model {
     }
 }
 
-pub fn same(one: &Bytes, other: &Bytes) -> bool {
+pub(crate) fn same(one: &Bytes, other: &Bytes) -> bool {
     one.as_slice() == other.as_slice()
 }
 

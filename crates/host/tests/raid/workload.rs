@@ -5,10 +5,10 @@ use tailcut_base::Op;
 use tailcut_host::array::raid::WriteHole;
 use tailcut_host::array::{Condition, LayoutKind};
 
-pub const LAYOUTS: [LayoutKind; 3] = [LayoutKind::Raid0, LayoutKind::Raid4, LayoutKind::Raid5];
+pub(super) const LAYOUTS: [LayoutKind; 3] = [LayoutKind::Raid0, LayoutKind::Raid4, LayoutKind::Raid5];
 
 /// Seeds of a random test: `TAILCUT_CASES` multiplies their number, `TAILCUT_SEED` shifts them.
-pub fn seeds(count: u64) -> impl Iterator<Item = u64> {
+pub(super) fn seeds(count: u64) -> impl Iterator<Item = u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let first = number("TAILCUT_SEED").unwrap_or(0) * 1_000_000;
     first..first + count * number("TAILCUT_CASES").unwrap_or(1)

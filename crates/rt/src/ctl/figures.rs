@@ -12,7 +12,7 @@ use tailcut_host::wire::metrics::{Kind, Metrics};
 use tailcut_ssd::Service;
 
 /// Status of a drive and, for an array, of its members, as one `key value` line each.
-pub fn status(drive: &AnyDrive) -> String {
+pub(super) fn status(drive: &AnyDrive) -> String {
     let mut text = name_and_size(drive);
     tell_failure(drive, &mut text);
     match drive {

@@ -133,7 +133,7 @@ impl ArrayHealth {
 }
 
 /// The condition as one word.
-pub fn condition_name(condition: &Condition) -> &'static str {
+pub(super) fn condition_name(condition: &Condition) -> &'static str {
     match condition {
         Condition::Optimal => "optimal",
         Condition::Degraded { .. } => "degraded",

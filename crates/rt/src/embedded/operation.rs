@@ -199,7 +199,7 @@ impl Lifetime {
     }
 
     /// Expiry of a lifetime that begins at `unix`, in seconds of Unix time; 0 for never.
-    pub fn from(self, unix: u32) -> u32 {
+    pub(super) fn from(self, unix: u32) -> u32 {
         if self.0 == 0 { 0 } else { unix.saturating_add(self.0) }
     }
 }
@@ -216,17 +216,17 @@ impl Data {
     }
 
     #[inline]
-    pub fn key(&self) -> &[u8] {
+    pub(super) fn key(&self) -> &[u8] {
         &self.bytes[..usize::from(self.key)]
     }
 
     #[inline]
-    pub fn value(&self) -> &[u8] {
+    pub(super) fn value(&self) -> &[u8] {
         &self.bytes[usize::from(self.key)..]
     }
 
     /// Replaces the value by the given pieces.
-    pub fn set_value<'a>(&mut self, pieces: impl Iterator<Item = &'a [u8]>) {
+    pub(super) fn set_value<'a>(&mut self, pieces: impl Iterator<Item = &'a [u8]>) {
         self.bytes.truncate(usize::from(self.key));
         pieces.for_each(|piece| self.bytes.extend_from_slice(piece));
     }

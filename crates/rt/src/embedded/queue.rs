@@ -55,7 +55,7 @@ struct State {
 
 /// Where the completion of an operation goes: it is delivered exactly once, in any case.
 #[derive(Debug)]
-pub struct Requester {
+pub(super) struct Requester {
     /// `None` once the completion has been delivered.
     core: Option<Arc<Core>>,
     user_data: u64,
@@ -215,7 +215,7 @@ impl Drop for Requester {
 /// A batch of completions for one queue: a lock for each of them would be taken just when threads that submit
 /// or take completions want it.
 #[derive(Debug, Default)]
-pub struct CompletionBatch {
+pub(super) struct CompletionBatch {
     /// The queue of the batch; `None` if the batch is empty.
     core: Option<Arc<Core>>,
     completions: Vec<Completion>,
@@ -224,7 +224,7 @@ pub struct CompletionBatch {
 impl CompletionBatch {
     /// Adds a completion. A full batch is delivered first, so the first completion waits only for a few
     /// others.
-    pub fn add(&mut self, mut requester: Requester, result: Result<Outcome, Error>, data: Data) {
+    pub(super) fn add(&mut self, mut requester: Requester, result: Result<Outcome, Error>, data: Data) {
         let Some(core) = requester.core.take() else { return };
         let is_other = self.core.as_ref().is_some_and(|known| !Arc::ptr_eq(known, &core));
         if is_other || self.completions.len() >= MOST_NEWS {
@@ -235,7 +235,7 @@ impl CompletionBatch {
     }
 
     /// Delivers the batch.
-    pub fn deliver(&mut self) {
+    pub(super) fn deliver(&mut self) {
         if let Some(core) = self.core.take() {
             core.complete(self.completions.drain(..));
         }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 
 /// A flag between two threads, with a fence that orders it against everything else. Its own trait, so that
 /// the protocol can be model-checked as it stands.
-pub trait Flag {
+pub(super) trait Flag {
     /// Sets it.
     fn set(&self, value: bool);
     /// Reads it.
@@ -34,17 +34,17 @@ impl Flag for AtomicBool {
 
 /// Whether a thread sleeps, or is about to.
 #[derive(Debug, Default)]
-pub struct Arming<F = AtomicBool>(F);
+pub(super) struct Arming<F = AtomicBool>(F);
 
 impl<F: Flag> Arming<F> {
     /// No thread sleeps.
-    pub fn new(flag: F) -> Arming<F> {
+    pub(super) fn new(flag: F) -> Arming<F> {
         Arming(flag)
     }
 
     /// Announces that the sleeper is about to sleep. False if `is_ready` finds work; the sleeper must not
     /// sleep then.
-    pub fn arm(&self, is_ready: impl FnOnce() -> bool) -> bool {
+    pub(super) fn arm(&self, is_ready: impl FnOnce() -> bool) -> bool {
         self.0.set(true);
         F::fence();
         if is_ready() {
@@ -55,7 +55,7 @@ impl<F: Flag> Arming<F> {
     }
 
     /// Announces that the sleeper is awake.
-    pub fn disarm(&self) {
+    pub(super) fn disarm(&self) {
         self.0.set(false);
     }
 
@@ -63,7 +63,7 @@ impl<F: Flag> Arming<F> {
     /// sleeper's next sleep instead of the present one; only the thread that clears the flag wakes, so that
     /// sleep is short.
     #[inline]
-    pub fn must_wake(&self) -> bool {
+    pub(super) fn must_wake(&self) -> bool {
         F::fence();
         let is_armed = self.0.get();
         if is_armed {

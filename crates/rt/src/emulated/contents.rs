@@ -9,7 +9,7 @@ const LEAF: u64 = 512;
 /// The blocks of a drive. Unwritten ranges take 8 bytes per 2 MiB; an allocated block takes its entry in a
 /// leaf and its bytes, which are those of the write: nothing is copied, neither on writes nor on reads.
 #[derive(Debug)]
-pub struct Contents {
+pub(super) struct Contents {
     leaves: Vec<Option<Box<Leaf>>>,
     blocks: u64,
 }
@@ -45,13 +45,13 @@ fn place(block: u64) -> (usize, usize) {
 
 impl Contents {
     /// A drive of zeros with `blocks` blocks.
-    pub fn new(blocks: u64) -> Contents {
+    pub(super) fn new(blocks: u64) -> Contents {
         let leaves = usize::try_from(blocks.div_ceil(LEAF)).expect("its table fits the address space");
         Contents { leaves: std::iter::repeat_with(|| None).take(leaves).collect(), blocks }
     }
 
     /// Appends the content of `count` blocks from `first` on.
-    pub fn read(&self, first: u64, count: u32, data: &mut Vec<Bytes>) {
+    pub(super) fn read(&self, first: u64, count: u32, data: &mut Vec<Bytes>) {
         data.extend((first..first + u64::from(count)).map(|block| {
             let (leaf, at) = place(block);
             self.leaves[leaf].as_ref().map_or(Bytes::ZEROS, |leaf| leaf.blocks[at].clone())
@@ -59,7 +59,7 @@ impl Contents {
     }
 
     /// Stores `data` in the blocks from `first` on.
-    pub fn write(&mut self, first: u64, data: impl Iterator<Item = Bytes>) {
+    pub(super) fn write(&mut self, first: u64, data: impl Iterator<Item = Bytes>) {
         for (block, content) in (first..self.blocks).zip(data) {
             let (leaf, at) = place(block);
             self.leaves[leaf].get_or_insert_with(Leaf::empty).put(at, content);
@@ -67,7 +67,7 @@ impl Contents {
     }
 
     /// Deallocates these blocks, which read as zeros from now on.
-    pub fn trim(&mut self, first: u64, count: u64) {
+    pub(super) fn trim(&mut self, first: u64, count: u64) {
         let end = first + count;
         let mut block = first;
         while block < end {
@@ -89,7 +89,7 @@ impl Contents {
     }
 
     /// The first extent among `count` blocks from `first` on.
-    pub fn extent(&self, first: u64, count: u64) -> Extent {
+    pub(super) fn extent(&self, first: u64, count: u64) -> Extent {
         let is_there = self.is_allocated(first);
         let end = first + count;
         let mut block = first;
@@ -115,7 +115,7 @@ impl Contents {
     }
 
     /// Number of blocks that take memory.
-    pub fn allocated(&self) -> u64 {
+    pub(super) fn allocated(&self) -> u64 {
         self.leaves.iter().flatten().map(|leaf| u64::from(leaf.allocated)).sum()
     }
 }

@@ -48,7 +48,7 @@ const CALLS: usize = 64;
 
 /// The user's side of a drive with its own thread.
 #[derive(Debug)]
-pub struct OwnCore {
+pub(super) struct OwnCore {
     asks: Option<Producer<Ask>>,
     told: Consumer<DriveOutput>,
     /// Calls that wait for calls in flight.
@@ -72,7 +72,7 @@ impl OwnCore {
     ///
     /// # Errors
     /// If the system is out of threads or descriptors, or refuses the core or the priority.
-    pub fn start(timing: Timing, clock: Clock, options: CoreOptions) -> io::Result<OwnCore> {
+    pub(super) fn start(timing: Timing, clock: Clock, options: CoreOptions) -> io::Result<OwnCore> {
         let room = timing.identify().queue_depth as usize + CALLS;
         let (asks, to_serve) = RingBuffer::new(room);
         let (to_tell, told) = RingBuffer::new(room);
@@ -114,7 +114,7 @@ impl OwnCore {
 
     /// Sends a command or call to the drive.
     #[inline]
-    pub fn ask(&mut self, ask: Ask) {
+    pub(super) fn ask(&mut self, ask: Ask) {
         if matches!(ask, Ask::Control { .. }) {
             if self.calls_in_flight == CALLS {
                 return self.waiting_calls.push_back(ask);
@@ -128,7 +128,7 @@ impl OwnCore {
 
     /// Appends the drive's completions and replies.
     #[inline]
-    pub fn poll(&mut self, told: &mut Vec<DriveOutput>) {
+    pub(super) fn poll(&mut self, told: &mut Vec<DriveOutput>) {
         self.event.disarm();
         while let Ok(next) = self.told.pop() {
             if matches!(next, DriveOutput::Reply(..)) {
@@ -145,27 +145,27 @@ impl OwnCore {
     }
 
     /// The descriptor that becomes readable after [`OwnCore::arm`].
-    pub fn wakes(&self) -> BorrowedFd<'_> {
+    pub(super) fn wakes(&self) -> BorrowedFd<'_> {
         self.event.fd()
     }
 
     /// Announces that the user is about to sleep.
-    pub fn arm(&mut self) -> bool {
+    pub(super) fn arm(&mut self) -> bool {
         self.event.arm(|| !self.told.is_empty())
     }
 
     /// Lateness of its completions.
-    pub fn lateness(&self) -> Lateness {
+    pub(super) fn lateness(&self) -> Lateness {
         self.shared.lateness.lock().expect("nobody panics with it").clone()
     }
 
     /// Returns the lateness, and resets it.
-    pub fn take_lateness(&self) -> Lateness {
+    pub(super) fn take_lateness(&self) -> Lateness {
         std::mem::take(&mut *self.shared.lateness.lock().expect("nobody panics with it"))
     }
 
     /// The drive's last report of its counters and state; None before the first.
-    pub fn account(&self) -> Option<Account> {
+    pub(super) fn account(&self) -> Option<Account> {
         self.shared.account.lock().expect("nobody panics with it").clone()
     }
 }

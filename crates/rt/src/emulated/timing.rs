@@ -8,7 +8,7 @@ use tailcut_ssd::{Prediction, Ssd};
 
 /// Input of a drive. `asked` is the time of submission by its user.
 #[derive(Clone, Copy, Debug)]
-pub enum Ask {
+pub(super) enum Ask {
     /// A command.
     Command {
         /// Time of submission.
@@ -31,7 +31,7 @@ pub enum Ask {
     reason = "nearly all are completions, and a box would be an allocation for each"
 )]
 #[derive(Clone, Copy, Debug)]
-pub enum DriveOutput {
+pub(super) enum DriveOutput {
     /// A command has completed.
     Completion(Completion),
     /// The reply to a call.
@@ -40,7 +40,7 @@ pub enum DriveOutput {
 
 /// The model of the drive, which has always been advanced up to some time.
 #[derive(Debug)]
-pub struct Timing {
+pub(super) struct Timing {
     ssd: Ssd,
     served: Time,
     completions: Vec<Completion>,
@@ -50,13 +50,13 @@ pub struct Timing {
 
 impl Timing {
     /// The model of a drive in its initial state.
-    pub fn new(mut ssd: Ssd) -> Timing {
+    pub(super) fn new(mut ssd: Ssd) -> Timing {
         ssd.track_behaviour();
         Timing { ssd, served: Time::ZERO, completions: Vec::new(), predictions: Vec::new() }
     }
 
     /// Identity and capacity of the drive.
-    pub fn identify(&self) -> Identify {
+    pub(super) fn identify(&self) -> Identify {
         self.ssd.identify()
     }
 
@@ -64,7 +64,7 @@ impl Timing {
     /// submission, but never before the time up to which the model has advanced: the transfer between threads
     /// is not part of the modelled latency.
     #[inline]
-    pub fn ask(&mut self, ask: Ask, told: &mut Vec<DriveOutput>) {
+    pub(super) fn ask(&mut self, ask: Ask, told: &mut Vec<DriveOutput>) {
         match ask {
             Ask::Command { asked, command } => {
                 self.serve(asked, told);
@@ -80,7 +80,7 @@ impl Timing {
 
     /// Processes all events up to `until`.
     #[inline]
-    pub fn serve(&mut self, until: Time, told: &mut Vec<DriveOutput>) {
+    pub(super) fn serve(&mut self, until: Time, told: &mut Vec<DriveOutput>) {
         if until < self.served {
             return;
         }
@@ -95,12 +95,12 @@ impl Timing {
 
     /// Time of the drive's next event.
     #[inline]
-    pub fn next_event(&self) -> Time {
+    pub(super) fn next_event(&self) -> Time {
         self.ssd.next_event()
     }
 
     /// Counters and state of the drive.
-    pub fn account(&self) -> Account {
+    pub(super) fn account(&self) -> Account {
         Account {
             figures: self.ssd.figures(self.served),
             erased_blocks: self.ssd.erased_blocks(),

@@ -11,11 +11,11 @@ use tailcut_base::Nanos;
 
 /// The side of the threads that post work.
 #[derive(Clone, Debug)]
-pub struct Waker(Arc<Shared>);
+pub(crate) struct Waker(Arc<Shared>);
 
 /// The side of the thread that sleeps.
 #[derive(Debug)]
-pub struct WakeEvent {
+pub(crate) struct WakeEvent {
     shared: Arc<Shared>,
     /// Armed, and not disarmed since.
     is_armed: Cell<bool>,
@@ -32,19 +32,19 @@ impl WakeEvent {
     ///
     /// # Errors
     /// If the process is out of descriptors.
-    pub fn new() -> io::Result<(WakeEvent, Waker)> {
+    pub(crate) fn new() -> io::Result<(WakeEvent, Waker)> {
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let shared = Arc::new(Shared { arming: Arming::new(AtomicBool::new(false)), event });
         Ok((WakeEvent { shared: shared.clone(), is_armed: Cell::new(false) }, Waker(shared)))
     }
 
     /// A descriptor that becomes readable when the event is signalled.
-    pub fn fd(&self) -> BorrowedFd<'_> {
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.shared.event.as_fd()
     }
 
     /// Arms the event, unless there is work already; returns true if the thread may sleep.
-    pub fn arm(&self, is_ready: impl FnOnce() -> bool) -> bool {
+    pub(crate) fn arm(&self, is_ready: impl FnOnce() -> bool) -> bool {
         let may_sleep = self.shared.arming.arm(is_ready);
         self.is_armed.set(may_sleep);
         may_sleep
@@ -52,7 +52,7 @@ impl WakeEvent {
 
     /// Disarms the event: wakers make no system call.
     #[inline]
-    pub fn disarm(&self) {
+    pub(crate) fn disarm(&self) {
         if self.is_armed.replace(false) {
             self.shared.arming.disarm();
             // A waker that has seen the event armed may still signal it: then the next sleep is short.
@@ -61,7 +61,7 @@ impl WakeEvent {
     }
 
     /// Sleeps until the event is signalled, for at most `most`.
-    pub fn sleep(&self, most: Option<Nanos>) {
+    pub(crate) fn sleep(&self, most: Option<Nanos>) {
         let timeout = most.map(|Nanos(nanos)| Timespec {
             tv_sec: (nanos / 1_000_000_000) as i64,
             tv_nsec: (nanos % 1_000_000_000) as i64,
@@ -75,7 +75,7 @@ impl WakeEvent {
 impl Waker {
     /// Wakes the sleeper, if there is one, after work was posted.
     #[inline]
-    pub fn wake(&self) {
+    pub(crate) fn wake(&self) {
         if self.0.arming.must_wake() {
             self.signal();
         }

@@ -6,7 +6,7 @@ use tailcut_host::BLOCK_BYTES;
 /// A block, aligned for direct I/O.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(4096))]
-pub struct Page(pub [u8; BLOCK_BYTES as usize]);
+pub(super) struct Page(pub [u8; BLOCK_BYTES as usize]);
 
 // SAFETY: it is an array of bytes, for which zeros are valid.
 unsafe impl Zeroable for Page {}
@@ -15,7 +15,7 @@ unsafe impl Pod for Page {}
 
 /// Memory for the data of one request. Moving the buffer does not move the memory.
 #[derive(Debug)]
-pub struct Buffer {
+pub(super) struct Buffer {
     /// Its index among all buffers of the drive.
     pub number: u16,
     pages: Vec<Page>,
@@ -23,27 +23,27 @@ pub struct Buffer {
 
 impl Buffer {
     /// A buffer of `blocks` blocks.
-    pub fn new(number: u16, blocks: usize) -> Buffer {
+    pub(super) fn new(number: u16, blocks: usize) -> Buffer {
         Buffer { number, pages: vec![Page::zeroed(); blocks] }
     }
 
     /// Its blocks.
-    pub fn pages(&self) -> &[Page] {
+    pub(super) fn pages(&self) -> &[Page] {
         &self.pages
     }
 
     /// Its blocks.
-    pub fn pages_mut(&mut self) -> &mut [Page] {
+    pub(super) fn pages_mut(&mut self) -> &mut [Page] {
         &mut self.pages
     }
 
     /// Its content as bytes.
-    pub fn bytes(&self) -> &[u8] {
+    pub(super) fn bytes(&self) -> &[u8] {
         bytemuck::cast_slice(&self.pages)
     }
 
     /// Its content as bytes.
-    pub fn bytes_mut(&mut self) -> &mut [u8] {
+    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
         bytemuck::cast_slice_mut(&mut self.pages)
     }
 }

@@ -11,7 +11,7 @@ id! {
 
 /// A system call on the file.
 #[derive(Debug)]
-pub struct Job {
+pub(super) struct Job {
     /// Its request.
     pub flight: FlightId,
     /// The operation.
@@ -28,7 +28,7 @@ pub struct Job {
 
 /// Operations of the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Work {
+pub(super) enum Work {
     /// Read.
     Read,
     /// Write, durably if requested.
@@ -43,18 +43,18 @@ pub enum Work {
 }
 
 /// A completed job, with the number of bytes transferred.
-pub type Ended = (Job, Result<u64, Errno>);
+pub(super) type Ended = (Job, Result<u64, Errno>);
 
 impl Job {
     /// True if the job has to be resubmitted for its remaining bytes.
-    pub fn goes_on(&mut self, moved: u64) -> bool {
+    pub(super) fn goes_on(&mut self, moved: u64) -> bool {
         let has_data = matches!(self.work, Work::Read | Work::Write { .. });
         self.done += moved;
         has_data && moved > 0 && self.done < self.length
     }
 
     /// Completion status of the job.
-    pub fn status(&self, result: Result<u64, Errno>) -> Status {
+    pub(super) fn status(&self, result: Result<u64, Errno>) -> Status {
         let has_data = matches!(self.work, Work::Read | Work::Write { .. });
         match result {
             // The file has become shorter than the drive: a write would extend it, and what lies between would

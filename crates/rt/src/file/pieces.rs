@@ -9,7 +9,7 @@ use tailcut_base::Nanos;
 
 /// The size of the next piece of a trim.
 #[derive(Debug)]
-pub struct PieceSize {
+pub(super) struct PieceSize {
     /// In blocks.
     blocks: u64,
     /// The last piece took too long.
@@ -18,18 +18,18 @@ pub struct PieceSize {
 
 impl PieceSize {
     /// The size before the first piece.
-    pub fn new() -> PieceSize {
+    pub(super) fn new() -> PieceSize {
         PieceSize { blocks: FIRST, was_slow: false }
     }
 
     /// Maximum length of the next piece, in blocks.
-    pub fn blocks(&self) -> u64 {
+    pub(super) fn blocks(&self) -> u64 {
         self.blocks
     }
 
     /// A piece of `blocks` blocks took `duration`, from its submission to its completion. A single slow piece
     /// may have waited for a processor, which smaller pieces would not change; two in a row count.
-    pub fn note(&mut self, blocks: u64, duration: Nanos) {
+    pub(super) fn note(&mut self, blocks: u64, duration: Nanos) {
         let is_slow = duration > SLOW;
         if is_slow && self.was_slow {
             self.blocks = (self.blocks / 2).max(LEAST);

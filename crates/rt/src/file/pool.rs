@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 
 /// Threads over one file.
 #[derive(Debug)]
-pub struct Pool {
+pub(super) struct Pool {
     jobs: Option<Sender<Job>>,
     ended: Receiver<Ended>,
     /// Completions found when the user was about to sleep.
@@ -27,7 +27,7 @@ impl Pool {
     ///
     /// # Errors
     /// If the system is out of threads or descriptors.
-    pub fn start(file: &Arc<File>, threads: usize) -> io::Result<Pool> {
+    pub(super) fn start(file: &Arc<File>, threads: usize) -> io::Result<Pool> {
         let (jobs, to_do) = channel();
         let (done, ended) = channel();
         let (event, waker) = WakeEvent::new()?;
@@ -42,25 +42,25 @@ impl Pool {
     }
 
     /// Starts a job.
-    pub fn begin(&mut self, job: Job) {
+    pub(super) fn begin(&mut self, job: Job) {
         let jobs = self.jobs.as_ref().expect("it is open as long as the pool");
         jobs.send(job).expect("the threads live as long as the pool");
     }
 
     /// Appends completed jobs.
-    pub fn take(&mut self, ended: &mut Vec<Ended>) {
+    pub(super) fn take(&mut self, ended: &mut Vec<Ended>) {
         self.event.disarm();
         ended.append(&mut self.found);
         ended.extend(self.ended.try_iter());
     }
 
     /// The descriptor that becomes readable after [`Pool::arm`].
-    pub fn wakes(&self) -> BorrowedFd<'_> {
+    pub(super) fn wakes(&self) -> BorrowedFd<'_> {
         self.event.fd()
     }
 
     /// Announces that the user is about to sleep.
-    pub fn arm(&mut self) -> bool {
+    pub(super) fn arm(&mut self) -> bool {
         let (ended, found) = (&self.ended, &mut self.found);
         self.event.arm(|| {
             found.extend(ended.try_iter());
@@ -124,6 +124,6 @@ fn step(file: &File, job: &mut Job) -> Result<u64, Errno> {
 
 /// Deallocates a range; on a block device the blocks are zeroed, by a trim if the device guarantees zeros
 /// after it.
-pub const PUNCH: FallocateFlags = FallocateFlags::PUNCH_HOLE.union(FallocateFlags::KEEP_SIZE);
+pub(super) const PUNCH: FallocateFlags = FallocateFlags::PUNCH_HOLE.union(FallocateFlags::KEEP_SIZE);
 
 const DATA: &str = "what moves data has a buffer";

@@ -61,7 +61,7 @@ pub enum FileError {
 
 /// An open file or block device.
 #[derive(Debug)]
-pub struct Target {
+pub(super) struct Target {
     /// The file, open and locked.
     pub file: Arc<File>,
     /// Its size in blocks.
@@ -79,7 +79,7 @@ impl Target {
     ///
     /// # Errors
     /// See [`FileError`].
-    pub fn open(path: &Path, options: FileOptions) -> Result<Target, FileError> {
+    pub(super) fn open(path: &Path, options: FileOptions) -> Result<Target, FileError> {
         let FileOptions { is_read_only, is_exclusive, is_hasty, .. } = options;
         let name = path.display().to_string();
         let refused = |why: io::Error| match why.kind() {
@@ -132,7 +132,7 @@ impl Target {
     ///
     /// # Errors
     /// If the file exists, or cannot be made durable.
-    pub fn create(path: &Path, blocks: u64) -> Result<(), FileError> {
+    pub(super) fn create(path: &Path, blocks: u64) -> Result<(), FileError> {
         let refused = |why: io::Error| FileError::System { path: path.display().to_string(), why };
         let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(refused)?;
         file.set_len(blocks * BLOCK_BYTES).map_err(refused)?;

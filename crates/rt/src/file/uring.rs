@@ -19,7 +19,7 @@ use std::sync::Arc;
 use tailcut_base::ids::IdVec;
 
 /// A ring over one file.
-pub struct Uring {
+pub(super) struct Uring {
     ring: IoUring,
     /// Jobs in flight. Their buffers belong to the kernel until the job has completed.
     jobs: IdVec<FlightId, Option<Job>>,
@@ -52,7 +52,7 @@ impl Uring {
     ///
     /// # Errors
     /// If the system refuses io_uring.
-    pub fn new(file: &Arc<File>, depth: u32, buffers: &[Buffer]) -> io::Result<Uring> {
+    pub(super) fn new(file: &Arc<File>, depth: u32, buffers: &[Buffer]) -> io::Result<Uring> {
         let entries = depth.next_power_of_two();
         let full = IoUring::builder()
             .setup_single_issuer()
@@ -87,7 +87,7 @@ impl Uring {
     }
 
     /// Starts a job; none with its id is in flight.
-    pub fn begin(&mut self, job: Job) {
+    pub(super) fn begin(&mut self, job: Job) {
         let flight = job.flight;
         assert!(self.jobs[flight].is_none(), "a request has one job at a time");
         self.jobs[flight] = Some(job);
@@ -106,7 +106,7 @@ impl Uring {
     }
 
     /// Submits started jobs, and appends completed ones.
-    pub fn take(&mut self, ended: &mut Vec<Ended>) {
+    pub(super) fn take(&mut self, ended: &mut Vec<Ended>) {
         self.poll(0).expect("the ring is used by one thread");
         let (ring, jobs) = (&mut self.ring, &mut self.jobs);
         for completion in ring.completion() {
@@ -156,12 +156,12 @@ impl Uring {
     }
 
     /// The descriptor that becomes readable after [`Uring::arm`].
-    pub fn wakes(&self) -> BorrowedFd<'_> {
+    pub(super) fn wakes(&self) -> BorrowedFd<'_> {
         self.event.as_fd()
     }
 
     /// Announces that the user is about to sleep.
-    pub fn arm(&mut self) -> bool {
+    pub(super) fn arm(&mut self) -> bool {
         // Completions up to here are seen below; later ones signal again. The kernel raises the ring's flag
         // before it signals.
         let _ = rustix::io::read(&self.event, &mut [0; 8]);

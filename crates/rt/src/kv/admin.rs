@@ -17,13 +17,13 @@ use tailcut_host::wire::metrics::{Kind, Metrics};
 /// shards and threads are collected by the control server itself, so that no serving thread waits for
 /// another.
 #[derive(Debug)]
-pub struct Store {
+pub(super) struct Store {
     common: Arc<Common>,
 }
 
 /// Counters that a thread reports.
 #[derive(Debug)]
-pub struct ThreadReport {
+pub(super) struct ThreadReport {
     /// Command latencies since the previous report.
     pub latencies: Latencies,
     /// Traffic on its sockets.
@@ -32,7 +32,7 @@ pub struct ThreadReport {
 
 impl Store {
     /// The store whose threads share `common`.
-    pub fn new(common: Arc<Common>) -> Store {
+    pub(super) fn new(common: Arc<Common>) -> Store {
         Store { common }
     }
 

@@ -10,7 +10,7 @@ use tailcut_host::wire::memcached::Login;
 
 /// A connection with its socket state. The service parses its commands.
 #[derive(Debug)]
-pub struct Client {
+pub(super) struct Client {
     /// Its socket.
     pub socket: Socket,
     /// Its name in the service.
@@ -38,7 +38,7 @@ pub struct Client {
 
 impl Client {
     /// A new connection.
-    pub fn new(socket: OwnedFd, name: u32, login: Option<Login>, now: Time) -> Client {
+    pub(super) fn new(socket: OwnedFd, name: u32, login: Option<Login>, now: Time) -> Client {
         Client {
             socket: Socket::new(socket),
             name,
@@ -58,7 +58,7 @@ impl Client {
     ///
     /// # Errors
     /// If the peer has disconnected.
-    pub fn send(&mut self, send_queue: &SendQueue) -> Result<usize, Errno> {
+    pub(super) fn send(&mut self, send_queue: &SendQueue) -> Result<usize, Errno> {
         let mut sent = 0;
         let mut pieces = send_queue.pieces().peekable();
         while self.socket.has_room
@@ -78,7 +78,7 @@ impl Client {
     }
 
     /// Keeps unprocessed input.
-    pub fn keep(&mut self, rest: &[u8]) {
+    pub(super) fn keep(&mut self, rest: &[u8]) {
         self.input.clear();
         if rest.is_empty() && self.input.capacity() > LEAST_INPUT {
             self.input = Vec::new();

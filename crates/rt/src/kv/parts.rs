@@ -9,7 +9,7 @@ use tailcut_host::{BLOCK_SECTORS, Bytes, Disk, Request, Response};
 /// Division of a drive: parts have equal numbers of blocks, one part after another, and equal shares of the
 /// queue depth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parts {
+pub(super) struct Parts {
     of: u32,
     blocks: u64,
     depth: u32,
@@ -17,51 +17,51 @@ pub struct Parts {
 
 impl Parts {
     /// The division without a drive.
-    pub const NONE: Parts = Parts { of: 1, blocks: 0, depth: 0 };
+    pub(super) const NONE: Parts = Parts { of: 1, blocks: 0, depth: 0 };
 
     /// Divides a drive into `of` parts; at least one, and at most its queue depth.
-    pub fn new(disk: &Disk, of: u32) -> Parts {
+    pub(super) fn new(disk: &Disk, of: u32) -> Parts {
         Parts { of, blocks: disk.blocks / u64::from(of), depth: disk.depth / of }
     }
 
     /// The parts of an existing store: the drive may have grown since it was created, but the parts have not
     /// moved.
-    pub fn of_store(disk: &Disk, of: u32, blocks: u64) -> Parts {
+    pub(super) fn of_store(disk: &Disk, of: u32, blocks: u64) -> Parts {
         Parts { blocks, ..Parts::new(disk, of) }
     }
 
     /// Blocks of all parts together.
-    pub fn all_blocks(&self) -> u64 {
+    pub(super) fn all_blocks(&self) -> u64 {
         self.blocks.saturating_mul(u64::from(self.of))
     }
 
     /// True if the drive could hold more blocks than the parts have.
-    pub fn have_room(&self, disk: &Disk) -> bool {
+    pub(super) fn have_room(&self, disk: &Disk) -> bool {
         disk.blocks / u64::from(self.of) > self.blocks
     }
 
     /// Translates a request of a part into one of the drive.
     #[inline]
-    pub fn request(&self, part: u32, request: Request<Bytes>) -> Request<Bytes> {
+    pub(super) fn request(&self, part: u32, request: Request<Bytes>) -> Request<Bytes> {
         let (id, block) = (request.id * self.of + part, self.block(part, request.block));
         Request { id, block, ..request }
     }
 
     /// Translates a block of a part into one of the drive.
-    pub fn block(&self, part: u32, block: u64) -> u64 {
+    pub(super) fn block(&self, part: u32, block: u64) -> u64 {
         block + u64::from(part) * self.blocks
     }
 
     /// Translates a response of the drive into one for a part.
     #[inline]
-    pub fn response(&self, response: Response<Bytes>) -> (u32, Response<Bytes>) {
+    pub(super) fn response(&self, response: Response<Bytes>) -> (u32, Response<Bytes>) {
         let (part, id) = (response.id % self.of, response.id / self.of);
         (part, Response { id, ..response })
     }
 }
 
 /// One part of a drive, used while the others are not.
-pub struct Slice<'a, D> {
+pub(super) struct Slice<'a, D> {
     pub drive: &'a mut D,
     pub parts: Parts,
     pub part: u32,

@@ -103,12 +103,12 @@ pub enum PollResult {
 /// Maximum time between two polls of a phase; after a longer gap the thread counts as preempted. Polls take
 /// some microseconds, interrupts tens (see `docs/decisions/real-time-drives.md`); a thread that gets a core
 /// keeps it for a good part of a millisecond at least.
-pub const PREEMPTED: Nanos = Nanos::micros(200);
+pub(super) const PREEMPTED: Nanos = Nanos::micros(200);
 
 /// Cost of a sleep and its wakeup, both sides together (measured: 7 to 12 µs each,
 /// `docs/decisions/real-time-drives.md`): polling that long before sleeping costs at most twice as much as
 /// the optimum with knowledge of the waiting time (Karlin, Manasse, McGeoch and Owicki 1994).
-pub const WHAT_A_SLEEP_COSTS: Nanos = Nanos::micros(20);
+pub(super) const WHAT_A_SLEEP_COSTS: Nanos = Nanos::micros(20);
 /// Number of poll phases in vain after which polling stops.
 const MOST_CREDIT: u32 = 32;
 /// After that, one of this many sleeps is preceded by a trial.

@@ -14,7 +14,7 @@ use tailcut_host::wire::ctl::{Ask, refusal};
 use tailcut_host::wire::metrics::{Kind, Metrics};
 
 /// State that outlives a service.
-pub struct Remains {
+pub(super) struct Remains {
     /// The mailbox for its connections and administrative requests.
     pub mailbox: Arc<Mailbox<Message>>,
     /// Its live counters.
@@ -26,7 +26,7 @@ pub struct Remains {
 impl Remains {
     /// Runs the service; None if it panics, which drops all of it, including the drive, whose state may be
     /// inconsistent.
-    pub fn outlive<D: Steered>(self, service: Service<D>) -> Option<(Figures, D)> {
+    pub(super) fn outlive<D: Steered>(self, service: Service<D>) -> Option<(Figures, D)> {
         if let Ok(served) = catch_unwind(AssertUnwindSafe(|| service.run())) {
             return Some(served);
         }

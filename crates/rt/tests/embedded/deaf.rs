@@ -14,7 +14,7 @@ use tailcut_rt::kv::{StoreMode, finding};
 use tailcut_rt::{Answers, Clock, Drive, MemoryDrive};
 
 /// A drive in memory that stops completing requests on command.
-pub struct Deaf {
+pub(super) struct Deaf {
     drive: MemoryDrive,
     is_deaf: Arc<AtomicBool>,
     /// Number of writes that it still accepts.
@@ -23,14 +23,14 @@ pub struct Deaf {
 }
 
 /// A drive, and the flag that makes it stop completing requests.
-pub fn deaf() -> (Deaf, Arc<AtomicBool>) {
+pub(super) fn deaf() -> (Deaf, Arc<AtomicBool>) {
     let is_deaf = Arc::new(AtomicBool::new(false));
     let drive = MemoryDrive::new((64 << 20) / 4096, 64);
     (Deaf { drive, is_deaf: Arc::clone(&is_deaf), writes_left: u64::MAX, refused: Vec::new() }, is_deaf)
 }
 
 /// A store on the drive, which waits only 20 ms for it when it closes.
-pub fn opened(mut drive: impl Steered + Send + 'static, is_durable: bool) -> Store {
+pub(super) fn opened(mut drive: impl Steered + Send + 'static, is_durable: bool) -> Store {
     let (options, mut clock) = (small(Place::Memory), Clock::start());
     let (memory, most_item) = (options.memory, options.most_item);
     let make = move || {

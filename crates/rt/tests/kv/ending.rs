@@ -11,7 +11,7 @@ use tailcut_rt::kv::{CurrentCounters, Limits, ListenOptions, Obstacle, Served};
 
 impl<D: Steered + Send + 'static> Harness<D> {
     /// Stops the server as soon as its counters meet a condition.
-    pub fn stop_when(self, is_time: impl Fn(&CurrentCounters) -> bool) -> Served<D> {
+    pub(crate) fn stop_when(self, is_time: impl Fn(&CurrentCounters) -> bool) -> Served<D> {
         while !is_time(&self.server.glance()) {
             std::thread::yield_now();
         }

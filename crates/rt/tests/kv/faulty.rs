@@ -14,7 +14,7 @@ use tailcut_rt::kv::{Limits, ListenOptions};
 use tailcut_rt::{Answers, Drive, MemoryDrive};
 
 /// A drive in memory that fails some requests: reads with a media error, writes for lack of space.
-pub struct Failing<F> {
+pub(super) struct Failing<F> {
     pub drive: MemoryDrive,
     /// Decides, when a request is submitted, whether it fails.
     fails: F,
@@ -23,7 +23,7 @@ pub struct Failing<F> {
 }
 
 impl<F: FnMut(&Request<Bytes>) -> bool> Failing<F> {
-    pub fn new(drive: MemoryDrive, fails: F) -> Failing<F> {
+    pub(super) fn new(drive: MemoryDrive, fails: F) -> Failing<F> {
         Failing { drive, fails, failing: Vec::new() }
     }
 }
@@ -88,7 +88,7 @@ fn a_full_drive_is_in_the_statistics_until_it_has_room() {
 }
 
 /// A drive in memory with metadata to write before it closes, like an array with block checksums.
-pub struct RestsLate {
+pub(super) struct RestsLate {
     pub drive: MemoryDrive,
     /// Number of calls to `come_to_rest`; the third one succeeds.
     pub asked: u32,

@@ -37,7 +37,7 @@ fn push(client: &mut Client, bytes: &[u8]) {
 }
 
 /// A counter from `stats`.
-pub fn figure(client: &mut Client, name: &str) -> u64 {
+pub(super) fn figure(client: &mut Client, name: &str) -> u64 {
     client.send("stats\r\n");
     told(client)[name].parse().expect("a number")
 }

@@ -26,13 +26,13 @@ use tailcut_ssd::{Preset, Ssd};
 use tempfile::TempDir;
 
 /// A server on its own socket.
-pub struct Harness<D> {
+pub(crate) struct Harness<D> {
     pub server: Server<D>,
     folder: TempDir,
 }
 
 /// So little memory that most items are on flash.
-pub const SMALL: Settings = Settings {
+pub(crate) const SMALL: Settings = Settings {
     memory: 1 << 20,
     most_item: 1 << 16,
     keep: Keep::Everything,
@@ -43,16 +43,16 @@ pub const SMALL: Settings = Settings {
 };
 
 /// Maximum size of an item in bytes, as clients count it.
-pub const MOST_ITEM: u64 = 60 << 10;
+pub(crate) const MOST_ITEM: u64 = 60 << 10;
 
 impl<D: Steered + Send + 'static> Harness<D> {
     /// A server with two threads over a store on a drive; nothing depends on time.
-    pub fn on(drive: D) -> Harness<D> {
+    pub(crate) fn on(drive: D) -> Harness<D> {
         let limits = Limits { threads: 2, patience: Nanos::secs(3600), ..Limits::default() };
         Harness::with(Some(drive), SMALL, ListenOptions::default(), limits, false)
     }
 
-    pub fn with(
+    pub(crate) fn with(
         drive: Option<D>,
         settings: Settings,
         options: ListenOptions,
@@ -64,7 +64,7 @@ impl<D: Steered + Send + 'static> Harness<D> {
         Harness::serving(drive, settings, options, limits, service)
     }
 
-    pub fn serving(
+    pub(crate) fn serving(
         drive: Option<D>,
         settings: Settings,
         mut options: ListenOptions,
@@ -91,11 +91,11 @@ impl<D: Steered + Send + 'static> Harness<D> {
         Harness { server, folder }
     }
 
-    pub fn client(&self) -> Client {
+    pub(crate) fn client(&self) -> Client {
         Client(self.connect())
     }
 
-    pub fn connect(&self) -> UnixStream {
+    pub(crate) fn connect(&self) -> UnixStream {
         let stream = UnixStream::connect(self.folder.path().join("socket")).expect("it takes connections");
         // A test that would hang fails instead.
         stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a good time");
@@ -103,29 +103,29 @@ impl<D: Steered + Send + 'static> Harness<D> {
         stream
     }
 
-    pub fn stop(self) -> Served<D> {
+    pub(crate) fn stop(self) -> Served<D> {
         self.server.stop()
     }
 }
 
 impl Harness<MemoryDrive> {
     /// A server with all items in memory.
-    pub fn in_memory(limits: Limits) -> Harness<MemoryDrive> {
+    pub(crate) fn in_memory(limits: Limits) -> Harness<MemoryDrive> {
         let settings = Settings { memory: 16 << 20, ..SMALL };
         Harness::with(None, settings, ListenOptions::default(), limits, false)
     }
 }
 
 /// A client that checks the replies it gets.
-pub struct Client(pub UnixStream);
+pub(crate) struct Client(pub UnixStream);
 
 impl Client {
-    pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
+    pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) {
         self.0.write_all(bytes.as_ref()).expect("the server takes it");
     }
 
     /// Checks that this is the next reply.
-    pub fn hear(&mut self, answer: impl AsRef<[u8]>) {
+    pub(crate) fn hear(&mut self, answer: impl AsRef<[u8]>) {
         let shown = |text: &[u8]| text[..text.len().min(200)].escape_ascii().to_string();
         let (mut rest, mut heard) = (answer.as_ref(), [0; 4096]);
         while !rest.is_empty() {
@@ -138,13 +138,13 @@ impl Client {
         }
     }
 
-    pub fn say(&mut self, bytes: impl AsRef<[u8]>, answer: impl AsRef<[u8]>) {
+    pub(crate) fn say(&mut self, bytes: impl AsRef<[u8]>, answer: impl AsRef<[u8]>) {
         self.send(bytes);
         self.hear(answer);
     }
 
     /// The next `lines` lines, or fewer if the server closes the connection.
-    pub fn first_answers(&mut self, lines: usize) -> Vec<u8> {
+    pub(crate) fn first_answers(&mut self, lines: usize) -> Vec<u8> {
         let (mut heard, mut buffer) = (Vec::new(), [0; 4096]);
         while heard.iter().filter(|&&byte| byte == b'\n').count() < lines {
             match self.0.read(&mut buffer) {
@@ -156,7 +156,7 @@ impl Client {
     }
 
     /// Everything received until the server closes the connection.
-    pub fn rest(&mut self) -> Vec<u8> {
+    pub(crate) fn rest(&mut self) -> Vec<u8> {
         let mut rest = Vec::new();
         // Data received before the connection was reset counts.
         let _ = self.0.read_to_end(&mut rest);
@@ -164,28 +164,28 @@ impl Client {
     }
 }
 
-pub fn memory_drive() -> MemoryDrive {
+pub(crate) fn memory_drive() -> MemoryDrive {
     MemoryDrive::new(1024 * 24, 64)
 }
 
 /// A small emulated SSD of about 160 MiB.
-pub fn emulated() -> EmulatedSsd {
+pub(crate) fn emulated() -> EmulatedSsd {
     let mut config = Preset::G.config();
     config.geometry.blocks = 64;
     EmulatedSsd::inline(Ssd::new(&config, 3, false))
 }
 
 /// Value of a key; its bytes are unique.
-pub fn value(number: usize, bytes: usize) -> Vec<u8> {
+pub(crate) fn value(number: usize, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|at| b'a' + ((at * 7 + number * 13 + at / 251) % 26) as u8).collect()
 }
 
-pub fn set(key: &str, value: &[u8]) -> Vec<u8> {
+pub(crate) fn set(key: &str, value: &[u8]) -> Vec<u8> {
     let head = format!("set {key} 0 0 {}\r\n", value.len());
     [head.as_bytes(), value, b"\r\n"].concat()
 }
 
-pub fn hit(key: &str, value: &[u8]) -> Vec<u8> {
+pub(crate) fn hit(key: &str, value: &[u8]) -> Vec<u8> {
     let head = format!("VALUE {key} 0 {}\r\n", value.len());
     [head.as_bytes(), value, b"\r\n"].concat()
 }

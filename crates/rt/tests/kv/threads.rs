@@ -138,7 +138,7 @@ fn what_concerns_all_parts_reaches_them() {
 }
 
 /// The counters of `stats`.
-pub fn told(client: &mut Client) -> HashMap<String, String> {
+pub(super) fn told(client: &mut Client) -> HashMap<String, String> {
     let mut text = Vec::new();
     while !text.ends_with(b"END\r\n") {
         let mut byte = [0];

@@ -35,7 +35,12 @@ fn each_finds_what_it_wrote() {
 }
 
 /// Sends a batch of requests at once: overlapping ones keep their order.
-pub fn step<S: Read + Write>(client: &mut Client<S>, base: u64, bytes: &mut [u8], random: &mut Stream) {
+pub(super) fn step<S: Read + Write>(
+    client: &mut Client<S>,
+    base: u64,
+    bytes: &mut [u8],
+    random: &mut Stream,
+) {
     let mut expected = std::collections::BTreeMap::new();
     let batch = 1 + random.below(8);
     for _ in 0..batch {

@@ -21,25 +21,25 @@ use tailcut_rt::{Client, Clock, MemoryDrive};
 use tempfile::TempDir;
 
 /// A server of one drive, on its own socket.
-pub struct Harness<D = MemoryDrive> {
+pub(crate) struct Harness<D = MemoryDrive> {
     pub server: Server<D>,
     _folder: TempDir,
 }
 
-pub const BLOCKS: u64 = 16 << 10;
+pub(crate) const BLOCKS: u64 = 16 << 10;
 
 impl Harness {
-    pub fn new(limits: Limits) -> Harness {
+    pub(crate) fn new(limits: Limits) -> Harness {
         Harness::with(limits, Access::default())
     }
 
-    pub fn with(limits: Limits, access: Access) -> Harness {
+    pub(crate) fn with(limits: Limits, access: Access) -> Harness {
         Harness::over(MemoryDrive::new(BLOCKS, 64), limits, access)
     }
 }
 
 impl<D: Steered + Send + 'static> Harness<D> {
-    pub fn over(drive: D, limits: Limits, access: Access) -> Harness<D> {
+    pub(crate) fn over(drive: D, limits: Limits, access: Access) -> Harness<D> {
         let folder = tempfile::tempdir().expect("the temporary folder is writable");
         let address = Address::Unix(folder.path().join("socket"));
         let name = Name { name: "disk".into(), description: String::new(), is_read_only: false, ublk: None };
@@ -49,23 +49,23 @@ impl<D: Steered + Send + 'static> Harness<D> {
         Harness { server, _folder: folder }
     }
 
-    pub fn client(&self) -> Client {
+    pub(crate) fn client(&self) -> Client {
         Client::connect(self.server.address(), "disk").expect("the server takes connections")
     }
 }
 
 /// Limits with which nothing depends on time.
-pub fn patient() -> Limits {
+pub(crate) fn patient() -> Limits {
     Limits { handshake: Nanos::secs(3600), patience: Nanos::secs(3600), ..Limits::default() }
 }
 
-pub fn header(command: u16, offset: u64, length: u32) -> Header {
+pub(crate) fn header(command: u16, offset: u64, length: u32) -> Header {
     static COOKIES: AtomicU64 = AtomicU64::new(1);
     Header { flags: 0, command, cookie: COOKIES.fetch_add(1, Ordering::Relaxed), offset, length }
 }
 
 /// Writes and reads back; panics if the server misbehaves.
-pub fn use_it<S: Read + Write>(client: &mut Client<S>, offset: u64, fill: u8) {
+pub(crate) fn use_it<S: Read + Write>(client: &mut Client<S>, offset: u64, fill: u8) {
     let data = vec![fill; 10_000];
     assert_eq!(client.call(&header(1, offset, 10_000), &data).expect("a reply"), (0, Vec::new()));
     assert_eq!(client.call(&header(0, offset, 10_000), &[]).expect("a reply"), (0, data));

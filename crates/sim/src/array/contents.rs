@@ -6,7 +6,7 @@ use tailcut_host::{Fingerprint, Request};
 
 /// The fingerprint of each block of a drive, and the data of requests in flight.
 #[derive(Debug)]
-pub struct Contents {
+pub(super) struct Contents {
     blocks: Table<u32>,
     /// The data with which each request in flight will be answered, by its name.
     in_flight: Vec<Vec<Fingerprint>>,
@@ -14,13 +14,13 @@ pub struct Contents {
 
 impl Contents {
     /// An empty drive of `blocks` blocks.
-    pub fn new(blocks: u64) -> Contents {
+    pub(super) fn new(blocks: u64) -> Contents {
         Contents { blocks: Table::new(blocks as usize), in_flight: Vec::new() }
     }
 
     /// The drive has taken a request.
     #[inline]
-    pub fn submitted(&mut self, request: Request<Fingerprint>) {
+    pub(super) fn submitted(&mut self, request: Request<Fingerprint>) {
         let Request { id, op, block, blocks, mut data, .. } = request;
         let range = block as usize..block as usize + blocks as usize;
         match op {
@@ -42,7 +42,7 @@ impl Contents {
 
     /// The drive has completed a request: the data that goes back with the answer.
     #[inline]
-    pub fn completed(&mut self, id: CommandId) -> Vec<Fingerprint> {
+    pub(super) fn completed(&mut self, id: CommandId) -> Vec<Fingerprint> {
         std::mem::take(&mut self.in_flight[id.0 as usize])
     }
 }

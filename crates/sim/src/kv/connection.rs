@@ -6,7 +6,7 @@ use tailcut_base::{Cause, Op, Spans, Time};
 
 /// A connection. Its client has one command at a time.
 #[derive(Debug)]
-pub struct Connection {
+pub(super) struct Connection {
     /// Its name in the service.
     pub name: u32,
     /// Its client waits for an answer.
@@ -37,7 +37,7 @@ pub struct Connection {
 
 /// What became of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub(super) enum Outcome {
     /// A value of this version.
     Hit(u64),
     /// There is no such item.
@@ -50,7 +50,7 @@ pub enum Outcome {
 
 impl Connection {
     /// Of a client with this name.
-    pub fn new(name: u32) -> Connection {
+    pub(super) fn new(name: u32) -> Connection {
         Connection {
             name,
             is_busy: false,
@@ -69,7 +69,13 @@ impl Connection {
     }
 
     /// Its client wants something.
-    pub fn begin(&mut self, now: Time, command: u32, (op, item, version): (Op, u64, u64), bytes: usize) {
+    pub(super) fn begin(
+        &mut self,
+        now: Time,
+        command: u32,
+        (op, item, version): (Op, u64, u64),
+        bytes: usize,
+    ) {
         self.is_busy = true;
         (self.command, self.op, self.item, self.version) = (command, op, item, version);
         (self.from, self.mark) = (now, now);
@@ -84,7 +90,7 @@ impl Connection {
     }
 
     /// The time up to `now` had this cause.
-    pub fn lap(&mut self, now: Time, cause: Cause) {
+    pub(super) fn lap(&mut self, now: Time, cause: Cause) {
         self.spans.add(cause, now.since(self.mark));
         self.mark = now;
     }
@@ -93,7 +99,7 @@ impl Connection {
     ///
     /// # Panics
     /// If that is no answer, or not to this command.
-    pub fn outcome(&self, history: &History) -> Outcome {
+    pub(super) fn outcome(&self, history: &History) -> Outcome {
         match (self.op, &self.answer[..]) {
             (Op::Read, b"END\r\n") => Outcome::Miss,
             (Op::Read, answer) if answer.starts_with(b"VALUE ") => Outcome::Hit(self.hit(answer, history)),

@@ -3,13 +3,13 @@
 use tailcut_base::random::mix64;
 
 /// Bytes of a key: "user" and a number, as YCSB's (`CoreWorkload.buildKeyName`), with all 20 digits.
-pub const KEY_BYTES: usize = 24;
+pub(super) const KEY_BYTES: usize = 24;
 
 /// The least bytes of a value: it contains the numbers of its item and version.
-pub const LEAST_VALUE: usize = 16;
+pub(super) const LEAST_VALUE: usize = 16;
 
 /// Appends the key of an item.
-pub fn append_key(item: u64, out: &mut Vec<u8>) {
+pub(super) fn append_key(item: u64, out: &mut Vec<u8>) {
     let mut digits = [b'0'; KEY_BYTES];
     digits[..4].copy_from_slice(b"user");
     let mut number = mix64(item);
@@ -21,14 +21,14 @@ pub fn append_key(item: u64, out: &mut Vec<u8>) {
 }
 
 /// Appends the value of a version of an item.
-pub fn append_value(item: u64, version: u64, bytes: usize, out: &mut Vec<u8>) {
+pub(super) fn append_value(item: u64, version: u64, bytes: usize, out: &mut Vec<u8>) {
     let end = out.len() + bytes;
     words(item, version).take(bytes.div_ceil(8)).for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
     out.truncate(end);
 }
 
 /// The version of an item that a value is, if all of it is right.
-pub fn version_of(item: u64, value: &[u8]) -> Option<u64> {
+pub(super) fn version_of(item: u64, value: &[u8]) -> Option<u64> {
     let head: [u8; 8] = value.get(8..LEAST_VALUE)?.try_into().ok()?;
     let version = u64::from_le_bytes(head);
     let is_right = |(piece, word): (&[u8], u64)| *piece == word.to_le_bytes()[..piece.len()];

@@ -26,7 +26,7 @@ pub(super) struct Tally {
 
 impl Tally {
     /// A command has ended.
-    pub fn note(&mut self, outcome: Outcome, is_from_flash: bool, latency: Nanos) {
+    pub(super) fn note(&mut self, outcome: Outcome, is_from_flash: bool, latency: Nanos) {
         match outcome {
             Outcome::Hit(_) if is_from_flash => self.from_flash.record(latency),
             Outcome::Hit(_) => self.from_memory.record(latency),
@@ -37,7 +37,7 @@ impl Tally {
     }
 
     /// The statistics until `now`, given the cores, the wires and the engine.
-    pub fn figures(
+    pub(super) fn figures(
         &self,
         now: Time,
         cores: &[CpuTime],

@@ -5,7 +5,7 @@ use tailcut_base::Time;
 
 /// All versions of all items that may still be returned.
 #[derive(Debug)]
-pub struct History {
+pub(super) struct History {
     items: Vec<Vec<Version>>,
 }
 
@@ -24,7 +24,7 @@ struct Version {
 
 /// Why an answer is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WrongAnswer {
+pub(super) enum WrongAnswer {
     /// The value was replaced before it was asked for.
     OutOfDate,
     /// This version was never set.
@@ -33,21 +33,21 @@ pub enum WrongAnswer {
 
 impl History {
     /// Items with these versions.
-    pub fn new(loaded: impl Iterator<Item = u64>) -> History {
+    pub(super) fn new(loaded: impl Iterator<Item = u64>) -> History {
         let version =
             |number| vec![Version { number, from: Time::ZERO, until: Time::ZERO, replaced: Time::NEVER }];
         History { items: loaded.map(version).collect() }
     }
 
     /// A value is sent.
-    pub fn begin_set(&mut self, item: u64, number: u64, now: Time) {
+    pub(super) fn begin_set(&mut self, item: u64, number: u64, now: Time) {
         let version = Version { number, from: now, until: Time::NEVER, replaced: Time::NEVER };
         self.items[item as usize].push(version);
     }
 
     /// The value is acknowledged. Drops replaced versions that no `get` may return any more; `oldest` is
     /// when the oldest `get` under way was sent.
-    pub fn end_set(&mut self, item: u64, number: u64, now: Time, oldest: impl FnOnce() -> Time) {
+    pub(super) fn end_set(&mut self, item: u64, number: u64, now: Time, oldest: impl FnOnce() -> Time) {
         let versions = &mut self.items[item as usize];
         let set = versions.iter_mut().find(|version| version.number == number);
         let set = set.expect("what is acknowledged was sent");
@@ -63,7 +63,7 @@ impl History {
     }
 
     /// It was refused: the item is what it was.
-    pub fn refuse_set(&mut self, item: u64, number: u64) {
+    pub(super) fn refuse_set(&mut self, item: u64, number: u64) {
         self.items[item as usize].retain(|version| version.number != number);
     }
 
@@ -71,7 +71,7 @@ impl History {
     ///
     /// # Errors
     /// Why the answer is wrong.
-    pub fn check(&self, item: u64, number: u64, from: Time) -> Result<(), WrongAnswer> {
+    pub(super) fn check(&self, item: u64, number: u64, from: Time) -> Result<(), WrongAnswer> {
         let found = self.items[item as usize].iter().find(|version| version.number == number);
         let version = found.ok_or(WrongAnswer::Unknown)?;
         if version.replaced < from { Err(WrongAnswer::OutOfDate) } else { Ok(()) }

@@ -106,4 +106,4 @@ fn answer_at_once(request: Request<Bytes>, blocks: &mut [Bytes]) -> Response<Byt
 }
 
 /// When virtual time begins, in seconds of Unix time: any moment will do, as long as it is the same.
-pub const UNIX: u64 = 1_700_000_000;
+pub(super) const UNIX: u64 = 1_700_000_000;

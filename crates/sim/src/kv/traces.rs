@@ -35,7 +35,7 @@ pub(super) struct RequestTrace {
 }
 
 impl RequestTrace {
-    pub fn times(&self) -> &Times {
+    pub(super) fn times(&self) -> &Times {
         &self.times
     }
 }
@@ -56,7 +56,7 @@ impl std::ops::DerefMut for RequestTrace {
 impl RequestTraces {
     /// That of a request.
     #[inline]
-    pub fn of(&mut self, request: u32) -> &mut RequestTrace {
+    pub(super) fn of(&mut self, request: u32) -> &mut RequestTrace {
         let at = request as usize;
         if at >= self.traces.len() {
             self.traces.resize_with(at + 1, RequestTrace::default);

@@ -55,7 +55,7 @@ enum Phase {
 }
 
 impl Worker {
-    pub fn new(thread: ThreadId) -> Worker {
+    pub(super) fn new(thread: ThreadId) -> Worker {
         Worker {
             thread,
             stage: Stage::Asleep,

@@ -12,13 +12,13 @@ pub(super) struct Account {
 
 impl Account {
     /// Begins now.
-    pub fn begin(now: Time) -> Account {
+    pub(super) fn begin(now: Time) -> Account {
         Account { mark: now, spans: Spans::new() }
     }
 
     /// All time since the last mark had one cause.
     #[inline]
-    pub fn lap(&mut self, now: Time, cause: Cause) {
+    pub(super) fn lap(&mut self, now: Time, cause: Cause) {
         self.spans.add(cause, now.since(self.mark));
         self.mark = now;
     }
@@ -26,7 +26,7 @@ impl Account {
     /// The time since the last mark was a thread's own, but for what it waited for a core and what interrupts
     /// took.
     #[inline]
-    pub fn lap_own(&mut self, now: Time, (delayed, stolen): (Nanos, Nanos)) {
+    pub(super) fn lap_own(&mut self, now: Time, (delayed, stolen): (Nanos, Nanos)) {
         let elapsed = now.since(self.mark);
         let delayed = delayed.min(elapsed);
         let stolen = stolen.min(elapsed - delayed);
@@ -38,7 +38,7 @@ impl Account {
 
     /// All time since the last mark is told by `spans`, whose keeper has accounted for it.
     #[inline]
-    pub fn lap_as(&mut self, now: Time, spans: &Spans) {
+    pub(super) fn lap_as(&mut self, now: Time, spans: &Spans) {
         assert_eq!(spans.total(), now.since(self.mark), "an account that is handed over is complete");
         self.spans.extend(spans);
         self.mark = now;
@@ -46,7 +46,7 @@ impl Account {
 
     /// Goes on where another account has come to.
     #[inline]
-    pub fn join(&mut self, other: &Account) {
+    pub(super) fn join(&mut self, other: &Account) {
         self.spans.extend(&other.spans);
         self.mark = other.mark;
     }

@@ -52,7 +52,7 @@ pub(super) struct HostArray {
 }
 
 impl HostArray {
-    pub fn new(volume: Volume, checker: Checker, threads: u32) -> HostArray {
+    pub(super) fn new(volume: Volume, checker: Checker, threads: u32) -> HostArray {
         HostArray {
             volume,
             checker,
@@ -70,25 +70,25 @@ impl HostArray {
     }
 
     /// The most commands that it has with its drives.
-    pub fn commands(&self) -> u32 {
+    pub(super) fn commands(&self) -> u32 {
         let core = self.volume.array().core();
         core.config.drive_depth * core.drives.len() as u32
     }
 
     /// True while the contents that it returns are checked.
-    pub fn is_checking(&self) -> bool {
+    pub(super) fn is_checking(&self) -> bool {
         self.checker.is_on()
     }
 
     /// True when it is large enough for this command.
-    pub fn takes(&self, command: &Command) -> bool {
+    pub(super) fn takes(&self, command: &Command) -> bool {
         let sectors = self.volume.array().disk().blocks * BLOCK_SECTORS;
         let end = command.sector.checked_add(u64::from(command.sectors));
         command.op == Op::Flush || command.sectors > 0 && end.is_some_and(|end| end <= sectors)
     }
 
     /// A thread will ask for this.
-    pub fn note(&mut self, thread: ThreadId, command: &Command) {
+    pub(super) fn note(&mut self, thread: ThreadId, command: &Command) {
         self.asked[thread as usize] = *command;
     }
 

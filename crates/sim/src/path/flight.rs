@@ -39,12 +39,12 @@ pub(super) struct Flight {
 
 impl Flight {
     /// A place for one.
-    pub fn none() -> Flight {
+    pub(super) fn none() -> Flight {
         Flight::new(Time::ZERO, Command::flush(CommandId(0)), 0, None)
     }
 
     /// One that begins now.
-    pub fn new(now: Time, command: Command, drive: usize, owner: Option<ThreadId>) -> Flight {
+    pub(super) fn new(now: Time, command: Command, drive: usize, owner: Option<ThreadId>) -> Flight {
         Flight {
             command,
             drive,

@@ -57,7 +57,7 @@ enum KernelStage {
 const STRETCH: Nanos = Nanos::millis(1);
 
 impl KernelThread {
-    pub fn new(role: Role) -> KernelThread {
+    pub(super) fn new(role: Role) -> KernelThread {
         KernelThread { role, duty: Duty::default(), stage: KernelStage::Start, at: 0, budget: 0 }
     }
 }

@@ -25,7 +25,7 @@ pub(super) struct Modes {
 }
 
 impl Modes {
-    pub fn new(strategy: &Strategy, vectors: u32) -> Modes {
+    pub(super) fn new(strategy: &Strategy, vectors: u32) -> Modes {
         let vectors = vectors as usize;
         Modes {
             hybrid: strategy.adapts.then(Hybrid::default),
@@ -36,12 +36,12 @@ impl Modes {
     }
 
     /// The mode in force, if there is such a thing.
-    pub fn mode(&self) -> Option<Mode> {
+    pub(super) fn mode(&self) -> Option<Mode> {
         self.hybrid.as_ref().map(Hybrid::mode)
     }
 
     /// How often it has changed.
-    pub fn changes(&self) -> u64 {
+    pub(super) fn changes(&self) -> u64 {
         self.hybrid.as_ref().map_or(0, Hybrid::changes)
     }
 }

@@ -23,7 +23,7 @@ pub(super) struct TimeOuts {
 }
 
 impl TimeOuts {
-    pub fn new(limit: Nanos, drives: usize) -> TimeOuts {
+    pub(super) fn new(limit: Nanos, drives: usize) -> TimeOuts {
         TimeOuts {
             limit,
             is_armed: false,
@@ -36,18 +36,18 @@ impl TimeOuts {
 
     /// True when the host receives the answers of a drive.
     #[inline]
-    pub fn is_heard(&self, now: Time, drive: usize) -> bool {
+    pub(super) fn is_heard(&self, now: Time, drive: usize) -> bool {
         !self.is_gone[drive] && now < self.silent_from[drive]
     }
 
     /// True when a drive is not asked any more.
     #[inline]
-    pub fn is_gone(&self, drive: usize) -> bool {
+    pub(super) fn is_gone(&self, drive: usize) -> bool {
         self.is_gone[drive]
     }
 
     #[inline]
-    pub fn note_answered(&mut self) {
+    pub(super) fn note_answered(&mut self) {
         self.pending -= 1;
     }
 }

@@ -89,7 +89,7 @@ pub(super) struct Worker {
 
 impl Worker {
     /// One that sleeps.
-    pub fn new() -> Worker {
+    pub(super) fn new() -> Worker {
         Worker {
             stage: Stage::Rest,
             duty: Duty::default(),
@@ -120,7 +120,7 @@ impl Worker {
     }
 
     /// Gives the thread a request.
-    pub fn take(&mut self, now: Time, command: &Command) {
+    pub(super) fn take(&mut self, now: Time, command: &Command) {
         assert!(!self.has_request, "a thread has one request at a time");
         *self = Worker {
             stage: self.stage,

@@ -143,7 +143,7 @@ fn intra_chip_idleness(members: f64, figures: &Figures) -> f64 {
 
 /// The least inter-chip idleness: the transactions as they were, in the time that the busiest
 /// resource needs at least, which is the share `busiest` of the measurement.
-pub fn inter_chip_idleness(figures: &Figures, busiest: f64) -> f64 {
+pub(super) fn inter_chip_idleness(figures: &Figures, busiest: f64) -> f64 {
     let active = figures.active.0 as f64;
     figures.idleness_within(active.min(busiest * figures.at.0 as f64))
 }

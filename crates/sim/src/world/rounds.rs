@@ -30,7 +30,7 @@ pub struct SteadyState {
 }
 
 /// Rounds judged together.
-pub const WINDOW: usize = steady::ROUNDS;
+pub(super) const WINDOW: usize = steady::ROUNDS;
 
 /// Consecutive rounds of equal length.
 #[derive(Clone, Debug)]

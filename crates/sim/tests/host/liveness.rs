@@ -13,7 +13,7 @@ use tailcut_ssd::{Precondition, Preset};
 use tailcut_workload::SyntheticConfig;
 use tailcut_workload::address_config::Distribution;
 
-pub const INTERRUPTED: [&str; 11] = [
+pub(super) const INTERRUPTED: [&str; 11] = [
     "scsi",
     "nvme",
     "nonblocking",
@@ -26,9 +26,9 @@ pub const INTERRUPTED: [&str; 11] = [
     "hybrid",
     "hybrid+buffer-spin",
 ];
-pub const POLLED: [&str; 4] = ["poll", "coop-poll", "spin", "coop-poll+precomplete"];
+pub(super) const POLLED: [&str; 4] = ["poll", "coop-poll", "spin", "coop-poll+precomplete"];
 
-pub const HINTED: [&str; 9] = [
+pub(super) const HINTED: [&str; 9] = [
     "nonblocking+hit-spin",
     "lazy+hit-spin+precomplete",
     "coop+precomplete+buffer-spin+hit-spin+room-notice",
@@ -40,12 +40,12 @@ pub const HINTED: [&str; 9] = [
     "spin+hit-spin+room-notice",
 ];
 
-pub fn pick<T: Copy>(random: &mut Stream, of: &[T]) -> T {
+pub(super) fn pick<T: Copy>(random: &mut Stream, of: &[T]) -> T {
     of[random.below(of.len() as u64) as usize]
 }
 
 /// A host short of every resource: tags, cores, buffer space.
-pub fn scenario(seed: u64, strategies: &[&str]) -> Scenario {
+pub(super) fn scenario(seed: u64, strategies: &[&str]) -> Scenario {
     let mut random = Stream::new(seed, "host");
     let mut device = Preset::G.config();
     device.geometry.blocks = 64;
@@ -87,12 +87,12 @@ pub fn scenario(seed: u64, strategies: &[&str]) -> Scenario {
     }
 }
 
-pub fn run(scenario: Scenario) -> Result<Measured, NotMeasured> {
+pub(super) fn run(scenario: Scenario) -> Result<Measured, NotMeasured> {
     measure(&Run { label: scenario.host.strategy.clone(), scenario }, &|| false)
 }
 
 /// Number of cases; `TAILCUT_CASES` widens the search.
-pub fn cases() -> u64 {
+pub(super) fn cases() -> u64 {
     std::env::var("TAILCUT_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(150)
 }
 

@@ -18,13 +18,13 @@ use tailcut_ssd::precondition::{Precondition, PreparedState};
 use tailcut_workload::SyntheticConfig;
 use tailcut_workload::config::{ArrivalKind, PaceKind};
 
-pub fn report_of<S: Storage>(scenario: &Scenario, mut world: World<S>) -> Report {
+pub(super) fn report_of<S: Storage>(scenario: &Scenario, mut world: World<S>) -> Report {
     let watch = &mut |_: &_| ControlFlow::Continue(());
     let ends = run_to_end(&mut world, scenario.horizon(), watch).expect("the drive makes progress");
     Report::new(scenario, &world, &ends.figures(), false)
 }
 
-pub fn run(scenario: &Scenario) -> Report {
+pub(super) fn run(scenario: &Scenario) -> Report {
     match scenario.array.drives {
         0 => report_of(scenario, scenario.world((), false).expect("a good scenario")),
         _ => report_of(scenario, scenario.array_world(|| (), false).expect("a good scenario")),
@@ -76,7 +76,7 @@ fn passed(report: &Report) -> Vec<(String, f64)> {
 }
 
 /// A small drive, with the built-in workload scaled to it.
-pub fn small() -> Scenario {
+pub(super) fn small() -> Scenario {
     let base = Preset::G.config();
     let geometry = Geometry { channels: 2, chips: 2, blocks: 40, pages: 16, ..base.geometry };
     let mut device = SsdConfig { geometry, ..base };

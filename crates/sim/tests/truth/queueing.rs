@@ -173,7 +173,7 @@ fn littles_law_holds_under_garbage_collection() {
 }
 
 /// Requests of one sector each, in all lanes.
-pub fn one_sector(mut recipe: Recipe) -> Recipe {
+pub(super) fn one_sector(mut recipe: Recipe) -> Recipe {
     for lane in [&mut recipe.read, &mut recipe.write, &mut recipe.trim] {
         lane.sizes = tailcut_workload::size::Sizes::Fixed(1);
         lane.align = 1;

@@ -8,11 +8,11 @@ use tailcut_ssd::{Precondition, Ssd, SsdConfig};
 use tailcut_workload::{Recipe, Source, Synthetic};
 
 /// No limit except the end of the sources.
-pub const TO_THE_END: Limits =
+pub(super) const TO_THE_END: Limits =
     Limits { ramp: Nanos::ZERO, duration: Nanos::ZERO, requests: 0, round: Nanos::ZERO, until_steady: false };
 
 /// A drive in this prepared state, and a checker that knows its content.
-pub fn drive(config: &SsdConfig, state: PreparedState, seed: u64) -> (Ssd, Checker) {
+pub(super) fn drive(config: &SsdConfig, state: PreparedState, seed: u64) -> (Ssd, Checker) {
     config.check_space().expect("a drive with room to work");
     let mut ssd = Ssd::new(config, seed, true);
     let mapped = ssd.precondition(&Precondition { state, fill: 1_000_000 }, seed);
@@ -23,11 +23,11 @@ pub fn drive(config: &SsdConfig, state: PreparedState, seed: u64) -> (Ssd, Check
 }
 
 /// A synthetic source.
-pub fn source(name: &str, recipe: &Recipe, seed: u64) -> Box<dyn Source> {
+pub(super) fn source(name: &str, recipe: &Recipe, seed: u64) -> Box<dyn Source> {
     Box::new(Synthetic::new(name, recipe, seed).expect("a good recipe"))
 }
 
 /// Runs a world to its end.
-pub fn run<D: Device>(world: &mut World<D>) -> Result<(), RunError> {
+pub(super) fn run<D: Device>(world: &mut World<D>) -> Result<(), RunError> {
     world.run(&mut |_| ControlFlow::Continue(()), &mut |_, _| {}).map(|interrupted| assert!(!interrupted))
 }

@@ -8,16 +8,16 @@
 
 mod admission;
 pub mod behaviour;
-pub mod buffer;
+pub(crate) mod buffer;
 mod buffered;
-pub mod cache;
+pub(crate) mod cache;
 mod commands;
 mod entries;
 mod inference;
 pub mod link;
 mod non_queued;
 pub mod pacing;
-pub mod streams;
+pub(crate) mod streams;
 pub mod submission;
 pub mod tags;
 mod waiters;

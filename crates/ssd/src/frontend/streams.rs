@@ -21,7 +21,7 @@ struct Row {
 
 /// Remembers where reads have ended. Two rows whose ends have one place displace each other.
 #[derive(Debug)]
-pub struct Streams {
+pub(crate) struct Streams {
     rows: Vec<Option<Row>>,
     sectors_shift: u32,
     ahead: u32,
@@ -30,7 +30,7 @@ pub struct Streams {
 impl Streams {
     /// Tracks as many rows as the cache wants, in pages of `page_sectors` sectors, and reads as far ahead of
     /// each.
-    pub fn new(config: &CacheConfig, page_sectors: u32) -> Streams {
+    pub(crate) fn new(config: &CacheConfig, page_sectors: u32) -> Streams {
         let CacheConfig { streams, ahead, .. } = *config;
         let rows = if ahead == 0 { 0 } else { streams.next_power_of_two().max(2) as usize };
         Streams { rows: vec![None; rows], sectors_shift: page_sectors.trailing_zeros(), ahead }
@@ -38,13 +38,13 @@ impl Streams {
 
     /// True when anything is read ahead.
     #[inline]
-    pub fn are_followed(&self) -> bool {
+    pub(crate) fn are_followed(&self) -> bool {
         self.ahead > 0
     }
 
     /// A read of `sectors` from `sector` on. The pages that should be read ahead of it; empty when it follows
     /// no row.
-    pub fn read(&mut self, sector: u64, sectors: u32) -> Range<u32> {
+    pub(crate) fn read(&mut self, sector: u64, sectors: u32) -> Range<u32> {
         let place = self.place_of(sector);
         let before = self.rows[place].filter(|row| row.end == sector);
         let end = sector + u64::from(sectors);
@@ -68,7 +68,7 @@ impl Streams {
 
     /// Of the pages that should be read ahead of the row that ends at `end`, those from `page` on had no
     /// room.
-    pub fn stopped(&mut self, end: u64, page: u32) {
+    pub(crate) fn stopped(&mut self, end: u64, page: u32) {
         let place = self.place_of(end);
         if let Some(row) = self.rows[place].as_mut().filter(|row| row.end == end) {
             row.ahead = row.ahead.min(page);

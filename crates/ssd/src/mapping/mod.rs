@@ -26,7 +26,7 @@ mod predictable;
 mod read_only;
 mod steering;
 mod stripe_placement;
-pub mod superblock;
+pub(crate) mod superblock;
 
 #[cfg(test)]
 mod tests;

@@ -18,7 +18,7 @@ use tailcut_base::Nanos;
 /// plane, channels first: the controller knows where a write goes before its data has moved
 /// (algorithm 1), and VAS "strips an I/O request across multiple resources in a round-robin
 /// fashion" (section 5.7).
-pub fn sprinkler_64() -> SsdConfig {
+pub(super) fn sprinkler_64() -> SsdConfig {
     let m = m();
     SsdConfig {
         preset: Preset::Sprinkler64,
@@ -55,7 +55,7 @@ pub fn sprinkler_64() -> SsdConfig {
 /// (section 1.2), under SOS with all of its parts (section 2.2). What the thesis leaves open, among it the
 /// times of programs, erases and the bus and the kind of cell beyond "if it is MLC, if it is TLC", is taken
 /// from the MQSim values (`m-32g`). Nothing is preempted unless `preempt` is set.
-pub fn pareset() -> SsdConfig {
+pub(super) fn pareset() -> SsdConfig {
     let m = m();
     SsdConfig {
         preset: Preset::PaReset,
@@ -86,7 +86,7 @@ pub fn pareset() -> SsdConfig {
 /// program 200 µs, erase 2 ms; a quarter of the flash is spare. What the source leaves open, among it
 /// the bus, the link, the buffer, the thresholds of collection and the kind of cell, is taken from the
 /// MQSim values (`m-32g`). Smaller drives of the same make have fewer blocks (`geometry.blocks`).
-pub fn femu() -> SsdConfig {
+pub(super) fn femu() -> SsdConfig {
     let m = m();
     SsdConfig {
         preset: Preset::Femu,
@@ -128,7 +128,7 @@ pub fn femu() -> SsdConfig {
 /// assumed: a write buffer of 2 MiB, a third of a DRAM of 1/1000 of the drive whose rest is the map; reads
 /// before programs, as MQSim schedules them. Collection keeps 8 of the 256 blocks of a plane free, which
 /// takes 3 of the 7 % spare; of the paper's 120 GB it would be next to nothing.
-pub fn swan_sata() -> SsdConfig {
+pub(super) fn swan_sata() -> SsdConfig {
     let m = m();
     SsdConfig {
         preset: Preset::SwanSata,
@@ -161,7 +161,7 @@ pub fn swan_sata() -> SsdConfig {
 /// occupies the link for as long as makes these: SATA 3, 600 MB/s after 8b/10b coding, one direction at a
 /// time, 32 tags. The dies are those of the MQSim values (`m-32g`), with few blocks, since the drives are
 /// only read.
-pub fn shin_sata() -> SsdConfig {
+pub(super) fn shin_sata() -> SsdConfig {
     const READS_PER_SECOND: u64 = 134_200;
     const RATE: u64 = 600_000_000;
     let m = m();
@@ -183,7 +183,7 @@ pub fn shin_sata() -> SsdConfig {
 /// time, 352 µs for a page, of which the bus takes a part here, and 9 µs for 4 KiB over the link. The spread
 /// of the flash is the 0.66 µs that the dissertation measured, evenly distributed: ± 0.66 µs × √3. A queue
 /// entry for each of the eight cores' queues. What is left open is taken from `g-1g`.
-pub fn cosmos() -> SsdConfig {
+pub(super) fn cosmos() -> SsdConfig {
     let g = g();
     let page = Nanos::for_bytes(4096, g.timing.bus) + g.timing.cycle * 7;
     SsdConfig {
@@ -199,7 +199,7 @@ pub fn cosmos() -> SsdConfig {
 /// The emulated drive of Shin (2017), section 4.4.1: 8 channels of 4 chips, 80 µs a read, PCIe 3.0 with four
 /// lanes. The emulator has no buses: ours carry a page in 1 µs, which is part of the 80. What is left open is
 /// taken from the MQSim values (`m-32g`), with few blocks, since the drive is only read.
-pub fn shin_emulated() -> SsdConfig {
+pub(super) fn shin_emulated() -> SsdConfig {
     let m = m();
     SsdConfig {
         preset: Preset::ShinEmulated,

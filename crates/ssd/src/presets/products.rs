@@ -13,7 +13,7 @@ use tailcut_base::Nanos;
 /// Bytes of data per second on four lanes of PCIe 4.0: 4 × 16 GT/s after 128b/130b coding are 7.877 GB/s, and
 /// each packet of 256 B of data (the usual largest payload) has six words of 4 B around it, with addresses of
 /// 64 bits (Intel, Understanding PCI Express Throughput: five to seven).
-pub const PCIE_4: u64 = 4 * 16_000_000_000 / 8 * 128 / 130 * 256 / (256 + 24);
+pub(super) const PCIE_4: u64 = 4 * 16_000_000_000 / 8 * 128 / 130 * 256 / (256 + 24);
 
 /// Samsung's Z-SSD SZ985, flash of the 10 µs class. Published: reads of 4 KiB take 12 µs to 20 µs, 750,000 of
 /// them a second, 3.2 GB/s in each direction, PCIe 3.0 × 4 (announcement of January 2018 and the brief of
@@ -26,7 +26,7 @@ pub const PCIE_4: u64 = 4 * 16_000_000_000 / 8 * 128 / 130 * 256 / (256 + 24);
 /// 12 µs; the link carries 781,000 of them a second. Assumed: 8 channels of 800 MT/s (the fastest mode of
 /// ONFI 4.0), 8 chips on each, pages of 4 KiB, erase 1 ms. The rest is taken from the MQSim values (`m-32g`);
 /// nothing is claimed of its writes but the times of cells.
-pub fn z_ssd() -> SsdConfig {
+pub(super) fn z_ssd() -> SsdConfig {
     let m = m();
     SsdConfig {
         preset: Preset::Zssd,
@@ -88,7 +88,7 @@ fn data_centre() -> SsdConfig {
 /// the data sheet; erase 1 ms, as for `z-ssd`; 256 pages per block. Scaled: 64 blocks per plane.
 ///
 /// The model has 8 planes of a die at the most: here a die is two of 8 behind one ready/busy line.
-pub fn xl_flash() -> SsdConfig {
+pub(super) fn xl_flash() -> SsdConfig {
     let base = data_centre();
     SsdConfig {
         preset: Preset::XlFlash,
@@ -132,7 +132,7 @@ pub fn xl_flash() -> SsdConfig {
 /// 64 dies of 64 GiB leave 12.69 % spare. Assumed: 8 channels; that the dies are those of 512 Gb, though
 /// there are some of 256 Gb; erase 3.8 ms (MQSim); 3000 cycles, the client rating of an early V-NAND (ISSCC
 /// 2014, 19.5). Scaled: 128 blocks of 384 pages per plane.
-pub fn tlc_nvme() -> SsdConfig {
+pub(super) fn tlc_nvme() -> SsdConfig {
     let base = data_centre();
     SsdConfig {
         preset: Preset::TlcNvme,
@@ -165,7 +165,7 @@ pub fn tlc_nvme() -> SsdConfig {
 /// after 8b/10b coding, one direction at a time, 32 tags.
 ///
 /// Assumed: 8 channels; what `tlc-nvme` assumes.
-pub fn tlc_sata() -> SsdConfig {
+pub(super) fn tlc_sata() -> SsdConfig {
     let base = tlc_nvme();
     SsdConfig {
         preset: Preset::TlcSata,
@@ -190,7 +190,7 @@ pub fn tlc_sata() -> SsdConfig {
 ///
 /// Assumed: 16 channels of 8 dies; two planes of 16 KiB; erase 3.8 ms (MQSim). Scaled: 128 blocks of 192
 /// pages per plane.
-pub fn qlc_nvme() -> SsdConfig {
+pub(super) fn qlc_nvme() -> SsdConfig {
     let base = data_centre();
     SsdConfig {
         preset: Preset::QlcNvme,

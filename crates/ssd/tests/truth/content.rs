@@ -135,7 +135,7 @@ fn windows(seed: u64) -> Option<Windows> {
 /// Random lists of operations, each on its own drive. To run more or different cases:
 /// `TAILCUT_CASES=10000 TAILCUT_SEED=7 cargo test -p tailcut-ssd`.
 #[derive(Clone, Copy, Debug)]
-pub struct Swarm {
+pub(crate) struct Swarm {
     /// Selects the random stream.
     pub name: &'static str,
     pub cases: u32,
@@ -149,19 +149,19 @@ pub struct Swarm {
 
 impl Swarm {
     /// Runs all cases; on failure, shrinks the list of operations and panics.
-    pub fn run(self, tune: impl Fn(&mut SsdConfig, u64)) {
+    pub(crate) fn run(self, tune: impl Fn(&mut SsdConfig, u64)) {
         if let Some(failure) = self.search(2000, tune, |_| ()) {
             panic!("{failure}");
         }
     }
 
     /// As [`Swarm::run`], but returns the failure instead of shrinking and panicking.
-    pub fn fails(self, tune: impl Fn(&mut SsdConfig, u64)) -> Option<String> {
+    pub(crate) fn fails(self, tune: impl Fn(&mut SsdConfig, u64)) -> Option<String> {
         self.search(0, tune, |_| ())
     }
 
     /// As [`Swarm::run`], and returns the counters of each drive.
-    pub fn counts(self, tune: impl Fn(&mut SsdConfig, u64)) -> Vec<Counters> {
+    pub(crate) fn counts(self, tune: impl Fn(&mut SsdConfig, u64)) -> Vec<Counters> {
         let counts = RefCell::new(Vec::new());
         if let Some(failure) = self.search(2000, tune, |each| counts.borrow_mut().push(each)) {
             panic!("{failure}");

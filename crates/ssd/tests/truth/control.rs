@@ -14,7 +14,7 @@ use tailcut_ssd::request::Kind;
 use tailcut_ssd::{ChipRecord, Precondition, Preset, Ssd, SsdConfig};
 
 /// A host that sends single-page commands to a full drive and calls its control interface.
-pub struct Host {
+pub(crate) struct Host {
     pub ssd: Ssd<Log>,
     now: Time,
     sent: u32,
@@ -22,7 +22,7 @@ pub struct Host {
 }
 
 impl Host {
-    pub fn new(config: &SsdConfig) -> Host {
+    pub(crate) fn new(config: &SsdConfig) -> Host {
         config.check_space().expect("a drive with room to work");
         let mut ssd = Ssd::watched(config, 1, true, Log::default());
         ssd.precondition(&Precondition { state: PreparedState::Sequential, fill: 1_000_000 }, 1);
@@ -30,7 +30,7 @@ impl Host {
     }
 
     /// Overwrites three pages of each of the first four blocks.
-    pub fn with_garbage(config: &SsdConfig) -> Host {
+    pub(crate) fn with_garbage(config: &SsdConfig) -> Host {
         let mut host = Host::new(config);
         for page in (0..4).flat_map(|block| (0..3).map(move |page| block * 8 + page)) {
             host.run(Op::Write, page);
@@ -40,7 +40,7 @@ impl Host {
 
     /// A drive with a lot of spare space, all of whose pages have been written twice: many blocks hold no
     /// valid data.
-    pub fn overwritten() -> Host {
+    pub(crate) fn overwritten() -> Host {
         let mut config = drives::with_high(6);
         config.ftl.spare = 600_000;
         let mut host = Host::new(&config);
@@ -48,11 +48,11 @@ impl Host {
         host
     }
 
-    pub fn now(&self) -> Time {
+    pub(crate) fn now(&self) -> Time {
         self.now
     }
 
-    pub fn send(&mut self, op: Op, page: u64) {
+    pub(crate) fn send(&mut self, op: Op, page: u64) {
         self.sent += 1;
         let command = Command {
             id: CommandId(self.sent),
@@ -70,7 +70,7 @@ impl Host {
     }
 
     /// Sends a command and waits for its completion; returns its latency.
-    pub fn run(&mut self, op: Op, page: u64) -> Nanos {
+    pub(crate) fn run(&mut self, op: Op, page: u64) -> Nanos {
         self.send(op, page);
         let begun = self.now;
         while self.done.last().is_none_or(|done| done.id.0 != self.sent) {
@@ -84,17 +84,17 @@ impl Host {
         self.now.since(begun)
     }
 
-    pub fn pass(&mut self, time: Nanos) {
+    pub(crate) fn pass(&mut self, time: Nanos) {
         self.now += time;
         while !self.ssd.advance(self.now, &mut self.done) {}
     }
 
-    pub fn ask(&mut self, call: Control) -> ControlReply {
+    pub(crate) fn ask(&mut self, call: Control) -> ControlReply {
         self.ssd.control(self.now, call)
     }
 
     /// Polls whether the drive is ready for reads; returns the time at which it is.
-    pub fn wait_until_ready(&mut self, every: Nanos) -> Time {
+    pub(crate) fn wait_until_ready(&mut self, every: Nanos) -> Time {
         for _ in 0..100_000 {
             match self.ask(Control::IsReadyForRead) {
                 ControlReply::Answer(true) => return self.now,
@@ -105,16 +105,16 @@ impl Host {
         panic!("the drive does not become ready")
     }
 
-    pub fn answers(&self) -> usize {
+    pub(crate) fn answers(&self) -> usize {
         self.done.len()
     }
 
     /// Chip records of one kind.
-    pub fn records(&self, kind: Kind) -> Vec<&ChipRecord> {
+    pub(crate) fn records(&self, kind: Kind) -> Vec<&ChipRecord> {
         self.ssd.probe.0.iter().filter(|r| r.kind == kind).collect()
     }
 
-    pub fn free_blocks(&mut self) -> u64 {
+    pub(crate) fn free_blocks(&mut self) -> u64 {
         match self.ask(Control::FreeBlocks) {
             ControlReply::Blocks(blocks) => blocks,
             reply => panic!("{reply:?}"),

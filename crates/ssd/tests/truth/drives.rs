@@ -13,7 +13,7 @@ use tailcut_ssd::{Preset, SsdConfig};
 
 /// One plane of `blocks` blocks of `pages` one-sector pages, write-through, with 20 µs reads, 100 µs programs
 /// and 300 µs erases, without wear levelling and faults.
-pub fn plane(blocks: u32, pages: u32) -> SsdConfig {
+pub(crate) fn plane(blocks: u32, pages: u32) -> SsdConfig {
     let mut config = Preset::M.config();
     let g = &mut config.geometry;
     (g.channels, g.chips, g.dies, g.planes) = (1, 1, 1, 1);
@@ -30,7 +30,7 @@ pub fn plane(blocks: u32, pages: u32) -> SsdConfig {
 
 /// One plane of 16 blocks of 8 pages, 76 of which are visible to the host. After a sequential fill, 6 blocks
 /// are free; collection is forced below 2 free blocks, and runs ahead up to `high`.
-pub fn with_high(high: u32) -> SsdConfig {
+pub(crate) fn with_high(high: u32) -> SsdConfig {
     let mut config = plane(16, 8);
     config.ftl.spare = 400_000;
     (config.gc.low, config.gc.high) = (2, high);
@@ -38,7 +38,7 @@ pub fn with_high(high: u32) -> SsdConfig {
 }
 
 /// The smallest spare space, in parts per million, that the configuration accepts.
-pub fn least_spare(config: &SsdConfig) -> u32 {
+pub(crate) fn least_spare(config: &SsdConfig) -> u32 {
     let mut config = config.clone();
     let fits = |config: &mut SsdConfig, spare: u32| {
         config.ftl.spare = spare;
@@ -49,7 +49,7 @@ pub fn least_spare(config: &SsdConfig) -> u32 {
 
 /// A random tiny drive in the manner of swarm testing (Groce et al., ISSTA 2012): each feature is disabled in
 /// about half of the drives, because features can hide each other's bugs.
-pub fn random(seed: u64) -> SsdConfig {
+pub(crate) fn random(seed: u64) -> SsdConfig {
     let mut r = Stream::new(seed, "test.drive");
     loop {
         let config = draw(&mut r);
@@ -139,7 +139,7 @@ fn stripe(r: &mut Stream, planes: u32) -> u32 {
 }
 
 /// Program and read times that differ for each page of a word line.
-pub fn times(cell: CellKind) -> (Vec<Nanos>, Vec<Nanos>) {
+pub(crate) fn times(cell: CellKind) -> (Vec<Nanos>, Vec<Nanos>) {
     let each = |time: u64| (1..=u64::from(cell.bits())).map(|n| Nanos::micros(time * n)).collect();
     (each(60), each(15))
 }
@@ -171,6 +171,6 @@ fn preempt(r: &mut Stream, config: &mut SsdConfig) {
 }
 
 /// A random variant of a choice.
-pub fn pick<C: Choice>(r: &mut Stream) -> C {
+pub(crate) fn pick<C: Choice>(r: &mut Stream) -> C {
     C::all()[r.below(C::all().len() as u64) as usize]
 }

@@ -5,7 +5,7 @@ use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Precondition, Ssd, SsdConfig};
 
 /// A drive in the given prepared state, with all of its pages.
-pub fn prepared(config: &SsdConfig, state: PreparedState) -> Ssd {
+pub(crate) fn prepared(config: &SsdConfig, state: PreparedState) -> Ssd {
     config.check_space().expect("a drive with room to work");
     let mut ssd = Ssd::new(config, 1, true);
     ssd.precondition(&Precondition { state, fill: 1_000_000 }, 1);
@@ -13,7 +13,7 @@ pub fn prepared(config: &SsdConfig, state: PreparedState) -> Ssd {
 }
 
 /// A command for some sectors.
-pub fn command(op: Op, sector: u64, sectors: u32) -> Command {
+pub(crate) fn command(op: Op, sector: u64, sectors: u32) -> Command {
     let id = CommandId(0);
     Command {
         id,
@@ -30,7 +30,11 @@ pub fn command(op: Op, sector: u64, sectors: u32) -> Command {
 }
 
 /// Sends all commands, `depth` in flight at a time. Returns the completions in order.
-pub fn serve(ssd: &mut Ssd, depth: usize, commands: impl IntoIterator<Item = Command>) -> Vec<Completion> {
+pub(crate) fn serve(
+    ssd: &mut Ssd,
+    depth: usize,
+    commands: impl IntoIterator<Item = Command>,
+) -> Vec<Completion> {
     let mut done: Vec<Completion> = Vec::new();
     let (mut now, mut sent) = (Time::ZERO, 0);
     let mut commands = commands.into_iter().peekable();

@@ -19,7 +19,7 @@ struct Pending {
 }
 
 /// A drive and its model.
-pub struct Pair {
+pub(crate) struct Pair {
     /// The drive.
     pub ssd: Ssd<Watch>,
     /// Time up to which events have been processed.
@@ -48,7 +48,7 @@ const CLASSES: [Class; 3] = match (Class::new(1), Class::new(2)) {
 
 impl Pair {
     /// An empty drive and a list of zeros.
-    pub fn new(config: &SsdConfig, seed: u64) -> Pair {
+    pub(crate) fn new(config: &SsdConfig, seed: u64) -> Pair {
         let ssd = Ssd::watched(config, seed, true, Watch::new(config));
         let identity = ssd.identify();
         let page_sectors = u64::from(identity.page_sectors);
@@ -68,17 +68,17 @@ impl Pair {
     }
 
     /// Capacity of the drive in sectors.
-    pub fn sectors(&self) -> u64 {
+    pub(crate) fn sectors(&self) -> u64 {
         self.pages.len() as u64 * self.page_sectors
     }
 
     /// Number of logical pages of the drive.
-    pub fn pages(&self) -> u64 {
+    pub(crate) fn pages(&self) -> u64 {
         self.pages.len() as u64
     }
 
     /// NVM sets of the drive.
-    pub fn sets(&self) -> Sets {
+    pub(crate) fn sets(&self) -> Sets {
         self.ssd.sets()
     }
 
@@ -88,20 +88,20 @@ impl Pair {
     }
 
     /// Number of pages from `page` to the end of its set.
-    pub fn pages_from(&self, page: u64) -> u64 {
+    pub(crate) fn pages_from(&self, page: u64) -> u64 {
         let each = self.pages() / u64::from(self.sets().count());
         each - page % each
     }
 
     /// Advances the time, checking the completions in between.
-    pub fn pass(&mut self, time: Nanos) {
+    pub(crate) fn pass(&mut self, time: Nanos) {
         let until = self.now + time;
         self.advance(until);
         self.now = until;
     }
 
     /// Sets or clears a set's collection windows. Drives that do not support windows must refuse to set them.
-    pub fn set_windows(&mut self, set: u32, windows: Option<Windows>) {
+    pub(crate) fn set_windows(&mut self, set: u32, windows: Option<Windows>) {
         let call = windows.map_or(Control::ClearWindows, Control::SetWindows);
         let reply = self.ssd.control_set(self.now, SetId::new(set), call);
         self.ssd.probe.end_quiet(self.now, set);
@@ -114,7 +114,7 @@ impl Pair {
 
     /// Submits a command now, or as soon as the drive has a free tag. A read's stream determines its class,
     /// and one read in four is fail-fast.
-    pub fn submit(&mut self, op: Op, sector: u64, sectors: u32, fua: bool, stream: u8) {
+    pub(crate) fn submit(&mut self, op: Op, sector: u64, sectors: u32, fua: bool, stream: u8) {
         let command = Command {
             id: CommandId(self.next_id),
             op,
@@ -143,7 +143,7 @@ impl Pair {
 
     /// Calls the control interface of a set. Drives with block mapping or zero-cost collection may not
     /// support the call, and its values may be invalid. The observer is notified of quiet periods.
-    pub fn control(&mut self, set: u32, call: Control) {
+    pub(crate) fn control(&mut self, set: u32, call: Control) {
         let reply = self.ssd.control_set(self.now, SetId::new(set), call);
         let config = self.ssd.config();
         if reply == ControlReply::Unsupported {
@@ -168,7 +168,7 @@ impl Pair {
     }
 
     /// Waits for a quiet period of a set, which must begin once the drive is idle.
-    pub fn wait_for_quiet(&mut self, set: u32) {
+    pub(crate) fn wait_for_quiet(&mut self, set: u32) {
         if self.ssd.config().ftl.mapping == MappingLevel::Block {
             return;
         }
@@ -183,14 +183,14 @@ impl Pair {
     }
 
     /// Waits until all commands are complete.
-    pub fn drain(&mut self) {
+    pub(crate) fn drain(&mut self) {
         while !self.pending.is_empty() {
             self.step("an answer");
         }
     }
 
     /// Lets the drive become idle and compares its entire content with the model.
-    pub fn finish(mut self) -> Pair {
+    pub(crate) fn finish(mut self) -> Pair {
         self.drain();
         for page in 0..self.pages() {
             self.submit(Op::Read, page * self.page_sectors, self.page_sectors as u32, false, 0);
@@ -209,7 +209,7 @@ impl Pair {
     }
 
     /// The drive's counters.
-    pub fn counts(&self) -> Counters {
+    pub(crate) fn counts(&self) -> Counters {
         self.ssd.figures(self.now).counts
     }
 

@@ -10,20 +10,20 @@ use tailcut_ssd::probe::Outcome;
 use tailcut_ssd::request::Kind;
 use tailcut_ssd::{ChipRecord, SsdConfig};
 
-pub const PROGRAM_SUSPEND: Nanos = Nanos(13_003);
-pub const PROGRAM_RESUME: Nanos = Nanos(1_009);
-pub const PROGRAM_RESET: Nanos = Nanos(5_021);
-pub const ERASE_SUSPEND: Nanos = Nanos(41_017);
-pub const ERASE_RESUME: Nanos = Nanos(2_011);
-pub const ERASE_RESET: Nanos = Nanos(17_041);
+pub(crate) const PROGRAM_SUSPEND: Nanos = Nanos(13_003);
+pub(crate) const PROGRAM_RESUME: Nanos = Nanos(1_009);
+pub(crate) const PROGRAM_RESET: Nanos = Nanos(5_021);
+pub(crate) const ERASE_SUSPEND: Nanos = Nanos(41_017);
+pub(crate) const ERASE_RESUME: Nanos = Nanos(2_011);
+pub(crate) const ERASE_RESET: Nanos = Nanos(17_041);
 
 /// Command, cells and data transfer of a read: 7 cycles of 25 ns, 20 µs, 512 B at 333 MB/s.
-pub const READ_ON_CHIP: Nanos = Nanos(175 + 20_000 + 1_538);
+pub(crate) const READ_ON_CHIP: Nanos = Nanos(175 + 20_000 + 1_538);
 /// Link time of 512 B at 3.938 GB/s.
-pub const LINK: Nanos = Nanos(131);
+pub(crate) const LINK: Nanos = Nanos(131);
 
 /// One plane whose times all differ.
-pub fn drive(handling: Handling) -> SsdConfig {
+pub(crate) fn drive(handling: Handling) -> SsdConfig {
     let mut config = drives::plane(16, 8);
     config.ftl.spare = 500_000;
     config.schedule.commit = CommitPolicy::Sos;
@@ -37,7 +37,7 @@ pub fn drive(handling: Handling) -> SsdConfig {
 }
 
 /// Time to take a chip from an operation, and the cost of resuming.
-pub fn costs(kind: Kind, handling: Handling) -> (Nanos, Nanos) {
+pub(crate) fn costs(kind: Kind, handling: Handling) -> (Nanos, Nanos) {
     match (kind, handling) {
         (Kind::Erase, Handling::Suspend) => (ERASE_SUSPEND, ERASE_RESUME),
         (Kind::Erase, _) => (ERASE_RESET, Nanos::ZERO),
@@ -72,7 +72,7 @@ fn moments(operation: &ChipRecord) -> [Time; 5] {
 }
 
 /// The class of reads that may use exactly this handling.
-pub fn class_for(handling: Handling) -> u8 {
+pub(crate) fn class_for(handling: Handling) -> u8 {
     3 - handling as u8
 }
 

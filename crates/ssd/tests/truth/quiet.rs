@@ -14,7 +14,7 @@ use tailcut_ssd::{ChipRecord, Probe, Sets, SsdConfig};
 
 /// Verifies that chips are quiet when required, and that they work only for their own set.
 #[derive(Debug)]
-pub struct Watch {
+pub(crate) struct Watch {
     sets: Sets,
     /// The quiet periods of each set.
     periods: Vec<Period>,
@@ -29,18 +29,18 @@ struct Period {
 
 impl Watch {
     /// An observer for a drive with this configuration.
-    pub fn new(config: &SsdConfig) -> Watch {
+    pub(crate) fn new(config: &SsdConfig) -> Watch {
         let sets = Sets::new(&config.sets, &config.ftl, &config.geometry);
         Watch { sets, periods: vec![Period::default(); sets.count() as usize] }
     }
 
     /// A set reports that it is ready for reads.
-    pub fn begin_quiet(&mut self, now: Time, set: u32) {
+    pub(crate) fn begin_quiet(&mut self, now: Time, set: u32) {
         self.periods[set as usize].since.get_or_insert(now);
     }
 
     /// A request ends the set's quiet period.
-    pub fn end_quiet(&mut self, now: Time, set: u32) {
+    pub(crate) fn end_quiet(&mut self, now: Time, set: u32) {
         let period = &mut self.periods[set as usize];
         if let Some(since) = period.since.take() {
             period.last = Some((since, now));
@@ -48,7 +48,7 @@ impl Watch {
     }
 
     /// True during a quiet period of a set.
-    pub fn is_quiet(&self, set: u32) -> bool {
+    pub(crate) fn is_quiet(&self, set: u32) -> bool {
         self.periods[set as usize].since.is_some()
     }
 }

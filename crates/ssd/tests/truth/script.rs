@@ -12,7 +12,7 @@ use tailcut_ssd::{ChipRecord, Counters, Figures, Precondition, Probe, Ssd, SsdCo
 
 /// All transactions in completion order.
 #[derive(Debug, Default)]
-pub struct Log(pub Vec<ChipRecord>);
+pub(crate) struct Log(pub Vec<ChipRecord>);
 
 impl Probe for Log {
     const WATCHES: bool = true;
@@ -24,18 +24,18 @@ impl Probe for Log {
 
 /// A command for one page, and the time at which it is sent.
 #[derive(Clone, Copy, Debug)]
-pub struct Sent {
+pub(crate) struct Sent {
     pub at: Time,
     pub command: Command,
 }
 
 /// A read of a page.
-pub fn read(at: Time, page: u64, class: u8) -> Sent {
+pub(crate) fn read(at: Time, page: u64, class: u8) -> Sent {
     send(at, Op::Read, page, class)
 }
 
 /// A write of a page with unique content.
-pub fn write(at: Time, page: u64) -> Sent {
+pub(crate) fn write(at: Time, page: u64) -> Sent {
     send(at, Op::Write, page, Class::DEFAULT.number())
 }
 
@@ -57,12 +57,12 @@ fn send(at: Time, op: Op, page: u64, class: u8) -> Sent {
 }
 
 /// The same command with fail-fast set.
-pub fn failing_fast(sent: Sent) -> Sent {
+pub(crate) fn failing_fast(sent: Sent) -> Sent {
     Sent { command: Command { fail_fast: true, ..sent.command }, ..sent }
 }
 
 /// The results of a script.
-pub struct Played {
+pub(crate) struct Played {
     pub ssd: Ssd<Log>,
     pub sent: Vec<Sent>,
     done: Vec<Completion>,
@@ -97,12 +97,12 @@ impl Played {
 
 /// Sends `script` to a drive with one-sector pages in the given prepared state, and waits until the drive is
 /// idle.
-pub fn play(config: &SsdConfig, state: PreparedState, script: &[Sent]) -> Played {
+pub(crate) fn play(config: &SsdConfig, state: PreparedState, script: &[Sent]) -> Played {
     play_in_windows(config, state, None, script)
 }
 
 /// As [`play`], on a drive with collection windows set first.
-pub fn play_in_windows(
+pub(crate) fn play_in_windows(
     config: &SsdConfig,
     state: PreparedState,
     windows: Option<Windows>,
@@ -124,7 +124,7 @@ pub fn play_in_windows(
 /// A continuous load on random pages of an empty drive, which is filled first: a constant number of reads of
 /// one class and of writes in flight, until `writes` writes are complete.
 #[derive(Clone, Copy, Debug)]
-pub struct Mix {
+pub(crate) struct Mix {
     pub reads_in_flight: u32,
     pub writes_in_flight: u32,
     pub class: u8,
@@ -132,7 +132,7 @@ pub struct Mix {
 }
 
 impl Mix {
-    pub fn play(self, config: &SsdConfig) -> Played {
+    pub(crate) fn play(self, config: &SsdConfig) -> Played {
         let mut played = Played::begin(config, PreparedState::Empty);
         let pages = played.ssd.identify().sectors;
         let mut random = Stream::new(7, "test.mix");
@@ -197,58 +197,58 @@ impl Played {
     }
 
     /// Number of the only command sent at `at`.
-    pub fn number(&self, at: Time) -> u32 {
+    pub(crate) fn number(&self, at: Time) -> u32 {
         self.sent.iter().position(|sent| sent.at == at).expect("something was sent then") as u32
     }
 
-    pub fn done(&self, number: u32) -> &Completion {
+    pub(crate) fn done(&self, number: u32) -> &Completion {
         self.done.iter().find(|done| done.id.0 == number).expect("it was answered")
     }
 
     /// Completion time of a command.
-    pub fn ended(&self, number: u32) -> Time {
+    pub(crate) fn ended(&self, number: u32) -> Time {
         self.done(number).at
     }
 
     /// Latency of a command.
-    pub fn latency(&self, number: u32) -> Nanos {
+    pub(crate) fn latency(&self, number: u32) -> Nanos {
         self.ended(number).since(self.sent[number as usize].at)
     }
 
     /// Part of the latency that is attributed to `cause`.
-    pub fn span(&self, number: u32, cause: Cause) -> Nanos {
+    pub(crate) fn span(&self, number: u32, cause: Cause) -> Nanos {
         self.done(number).spans.of(cause)
     }
 
     /// Records of everything that the chips did.
-    pub fn records(&self) -> &[ChipRecord] {
+    pub(crate) fn records(&self) -> &[ChipRecord] {
         &self.ssd.probe.0
     }
 
     /// Records of a command's chip operations in completion order.
-    pub fn of(&self, number: u32) -> Vec<&ChipRecord> {
+    pub(crate) fn of(&self, number: u32) -> Vec<&ChipRecord> {
         let is_own = |r: &&ChipRecord| r.members.iter().any(|m| m.command == Some(CommandId(number)));
         self.records().iter().filter(is_own).collect()
     }
 
     /// The first transaction of a kind that was executed from this time on.
-    pub fn first(&self, kind: Kind, from: Time) -> &ChipRecord {
+    pub(crate) fn first(&self, kind: Kind, from: Time) -> &ChipRecord {
         let is_meant = |r: &&ChipRecord| r.kind == kind && r.start >= from && r.outcome == Outcome::Done;
         self.records().iter().find(is_meant).unwrap_or_else(|| panic!("there was no {kind:?}"))
     }
 
     /// The last transaction of a kind.
-    pub fn last(&self, kind: Kind) -> &ChipRecord {
+    pub(crate) fn last(&self, kind: Kind) -> &ChipRecord {
         self.records().iter().rfind(|r| r.kind == kind).unwrap_or_else(|| panic!("there was no {kind:?}"))
     }
 
     /// The drive's counters.
-    pub fn counts(&self) -> Counters {
+    pub(crate) fn counts(&self) -> Counters {
         self.figures().counts
     }
 
     /// The metrics at the end.
-    pub fn figures(&self) -> Figures {
+    pub(crate) fn figures(&self) -> Figures {
         let last = self.records().iter().map(|r| r.end).max().unwrap_or(Time::ZERO);
         self.ssd.figures(self.done.iter().map(|done| done.at).max().unwrap_or(last).max(last))
     }

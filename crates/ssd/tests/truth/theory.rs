@@ -7,7 +7,7 @@
 
 /// Number of blocks of a plane that hold data when a victim is chosen: all except `low - 1` free ones, and
 /// with two open blocks half full on average.
-pub fn effective_blocks(blocks: u32, low: u32) -> f64 {
+pub(crate) fn effective_blocks(blocks: u32, low: u32) -> f64 {
     f64::from(blocks - (low - 1)) - 2.0 * 0.5
 }
 
@@ -24,7 +24,7 @@ fn root(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
 /// LRU (FIFO) cleaning under uniform writes: `v = exp(-(P/U)(1 - v))`, `WA = 1/(1 - v)` (Desnoyers, SYSTOR
 /// 2012, section 4.1; equivalently with Lambert's W in Menon, 1995). `v = 1` is a trivial solution of the
 /// equation and is excluded.
-pub fn fifo(n: u32, blocks: f64, valid: f64) -> f64 {
+pub(crate) fn fifo(n: u32, blocks: f64, valid: f64) -> f64 {
     let ratio = blocks * f64::from(n) / valid;
     let v = root(0.0, 1.0 - 1e-9, |v| (-ratio * (1.0 - v)).exp() - v);
     1.0 / (1.0 - v)
@@ -34,7 +34,7 @@ pub fn fifo(n: u32, blocks: f64, valid: f64) -> f64 {
 /// 2012, section 4.3). A page of class `i` is overwritten within one turn of the queue, `T` host writes, with
 /// probability `1 - exp(-r_i T / U_i)`; otherwise it is copied. Copies and writes together fill the drive
 /// once in `T`.
-pub fn fifo_of_classes(n: u32, blocks: f64, valid: f64, classes: &[(f64, f64)]) -> f64 {
+pub(crate) fn fifo_of_classes(n: u32, blocks: f64, valid: f64, classes: &[(f64, f64)]) -> f64 {
     let pages = blocks * f64::from(n);
     let programs = |turn: f64| -> f64 {
         let of = |&(space, writes): &(f64, f64)| writes / -(-writes * turn / (space * valid)).exp_m1();
@@ -46,7 +46,7 @@ pub fn fifo_of_classes(n: u32, blocks: f64, valid: f64, classes: &[(f64, f64)]) 
 
 /// Random cleaning: the victim is an average block under any load (Van Houdt, SIGMETRICS 2013, d = 1):
 /// `WA = 1/(1 - U/P)`.
-pub fn random(n: u32, blocks: f64, valid: f64) -> f64 {
+pub(crate) fn random(n: u32, blocks: f64, valid: f64) -> f64 {
     1.0 / (1.0 - valid / (blocks * f64::from(n)))
 }
 
@@ -54,7 +54,7 @@ pub fn random(n: u32, blocks: f64, valid: f64) -> f64 {
 /// SIGMETRICS 2013, d to infinity). With `F` cleanings per write, each level `j` above the victims' level
 /// loses `N_j j / U = F` blocks to the next; victims are at some level `m` or just below it. Blocks add up to
 /// `C = F U (H_n - H_m) + N_m`, flows to `(n - m) F + m N_m / U = 1`.
-pub fn greedy(n: u32, blocks: f64, valid: f64) -> f64 {
+pub(crate) fn greedy(n: u32, blocks: f64, valid: f64) -> f64 {
     for m in 1..n {
         let harmonic: f64 = (m + 1..=n).map(|j| 1.0 / f64::from(j)).sum();
         let (below, m) = (f64::from(n - m), f64::from(m));
@@ -70,7 +70,7 @@ pub fn greedy(n: u32, blocks: f64, valid: f64) -> f64 {
 /// The best of `d` random blocks (Van Houdt, SIGMETRICS 2013, theorem 2). With `S_j` the share of blocks that
 /// have at least `j` valid pages, as many blocks leave that set as enter it full:
 /// `C (S_j - S_j+1) j / U + F S_j^d = F`, from `j = n` down; `F` is chosen so that the valid pages add up.
-pub fn choices(n: u32, blocks: f64, valid: f64, d: i32) -> f64 {
+pub(crate) fn choices(n: u32, blocks: f64, valid: f64, d: i32) -> f64 {
     let excess = |cleanings: f64| {
         let (mut at_least, mut sum) = (0.0, 0.0);
         for j in (1..=n).rev().map(f64::from) {

@@ -6,7 +6,7 @@ use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Figures, Precondition, Ssd, SsdConfig};
 
 /// A drive and its current time.
-pub struct Writer {
+pub(crate) struct Writer {
     /// The drive.
     pub ssd: Ssd,
     now: Time,
@@ -16,7 +16,7 @@ pub struct Writer {
 
 impl Writer {
     /// A full drive in the given prepared state.
-    pub fn new(config: &SsdConfig, state: PreparedState, seed: u64) -> Writer {
+    pub(crate) fn new(config: &SsdConfig, state: PreparedState, seed: u64) -> Writer {
         config.check_space().expect("a drive with room to work");
         let mut ssd = Ssd::new(config, seed, false);
         ssd.precondition(&Precondition { state, fill: 1_000_000 }, seed);
@@ -24,19 +24,19 @@ impl Writer {
     }
 
     /// The current time.
-    pub fn now(&self) -> Time {
+    pub(crate) fn now(&self) -> Time {
         self.now
     }
 
     /// Number of logical pages of the drive.
-    pub fn pages(&self) -> u64 {
+    pub(crate) fn pages(&self) -> u64 {
         let identity = self.ssd.identify();
         identity.sectors / u64::from(identity.page_sectors)
     }
 
     /// Writes `count` pages one by one; `place` chooses the page and the stream. Returns the drive's metrics
     /// for these writes.
-    pub fn write(&mut self, count: u64, mut place: impl FnMut(&mut Stream) -> (u64, u8)) -> Figures {
+    pub(crate) fn write(&mut self, count: u64, mut place: impl FnMut(&mut Stream) -> (u64, u8)) -> Figures {
         let before = self.ssd.figures(self.now);
         for _ in 0..count {
             let (page, stream) = place(&mut self.random);
@@ -46,12 +46,12 @@ impl Writer {
     }
 
     /// Trims a page.
-    pub fn trim(&mut self, page: u64) {
+    pub(crate) fn trim(&mut self, page: u64) {
         self.run(Op::Trim, page, 0);
     }
 
     /// Waits until the drive is idle, then reads `pages` pages. Returns the latency in ns.
-    pub fn read(&mut self, first: u64, pages: u32) -> u64 {
+    pub(crate) fn read(&mut self, first: u64, pages: u32) -> u64 {
         while self.ssd.next_event() != Time::NEVER {
             self.now = self.ssd.next_event();
             self.ssd.advance(self.now, &mut Vec::new());
@@ -93,13 +93,18 @@ impl Writer {
 }
 
 /// Any page below `pages`, with equal probability.
-pub fn uniform(pages: u64) -> impl Fn(&mut Stream) -> (u64, u8) {
+pub(crate) fn uniform(pages: u64) -> impl Fn(&mut Stream) -> (u64, u8) {
     move |random| (random.below(pages), 0)
 }
 
 /// A fraction `writes` of the writes goes to the first fraction `space` of the pages, the rest to the other
 /// pages. With `streams`, hot data has its own stream.
-pub fn hot_and_cold(pages: u64, space: f64, writes: f64, streams: bool) -> impl Fn(&mut Stream) -> (u64, u8) {
+pub(crate) fn hot_and_cold(
+    pages: u64,
+    space: f64,
+    writes: f64,
+    streams: bool,
+) -> impl Fn(&mut Stream) -> (u64, u8) {
     let hot = (pages as f64 * space) as u64;
     move |random| {
         if random.unit() < writes {

@@ -17,7 +17,7 @@ use way::{Arrangement, FEW, WAYS};
 use work::{Work, works};
 
 /// The techniques of all five papers, alone and together.
-pub struct WholePath;
+pub(crate) struct WholePath;
 
 /// Percentiles that are held against the bare read, and the most that the combination should take there.
 const PERCENTILES: [(f64, Option<f64>); 4] =

@@ -14,14 +14,14 @@ use tailcut_ssd::{Precondition, Preset};
 const DRIVES: u32 = 4;
 
 /// Share of their space that holds data, in parts per million: that of Shin's and SWAN's studies.
-pub const FILLED: u32 = 600_000;
+pub(super) const FILLED: u32 = 600_000;
 
 /// Threads of the application: more than there are ever requests, so that none waits for a thread.
-pub const THREADS: u32 = 1024;
+pub(super) const THREADS: u32 = 1024;
 
 /// An arrangement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrangement {
+pub(super) enum Arrangement {
     /// Drives striped, requests in order, interrupts: none of the techniques.
     Plain,
     /// The cooperative path of HIOPS.
@@ -49,7 +49,7 @@ pub enum Arrangement {
 }
 
 /// All ways.
-pub const WAYS: [Arrangement; 11] = [
+pub(super) const WAYS: [Arrangement; 11] = [
     Arrangement::Plain,
     Arrangement::Hiops,
     Arrangement::Precompletion,
@@ -64,7 +64,7 @@ pub const WAYS: [Arrangement; 11] = [
 ];
 
 /// The ways of the quick form.
-pub const FEW: [Arrangement; 5] = [
+pub(super) const FEW: [Arrangement; 5] = [
     Arrangement::Plain,
     Arrangement::PaReset,
     Arrangement::ControlApi,
@@ -74,7 +74,7 @@ pub const FEW: [Arrangement; 5] = [
 
 impl Arrangement {
     /// Its name in rows.
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Arrangement::Plain => "none",
             Arrangement::Hiops => "HIOPS path",
@@ -91,7 +91,7 @@ impl Arrangement {
     }
 
     /// Its name in labels.
-    pub fn id(self) -> &'static str {
+    pub(super) fn id(self) -> &'static str {
         match self {
             Arrangement::Plain => "none",
             Arrangement::Hiops => "hiops",
@@ -108,7 +108,7 @@ impl Arrangement {
     }
 
     /// The path, without a load.
-    pub fn scenario(self, options: &Options) -> Scenario {
+    pub(super) fn scenario(self, options: &Options) -> Scenario {
         let mut scenario = plain(options);
         match self {
             Arrangement::Plain => {}
@@ -127,7 +127,7 @@ impl Arrangement {
     }
 
     /// The class of urgent reads.
-    pub fn read_class(self) -> Class {
+    pub(super) fn read_class(self) -> Class {
         match self {
             Arrangement::PaReset
             | Arrangement::TwoCopies

@@ -12,7 +12,7 @@ use tailcut_workload::{BesideConfig, LsmConfig, SyntheticConfig};
 
 /// A workload.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Work {
+pub(super) enum Work {
     /// 4 KiB at random places, seven reads for three writes.
     Mixed,
     /// Readers of a log-structured merge store beside its writer.
@@ -54,7 +54,7 @@ fn measured_reads(options: &Options) -> f64 {
 }
 
 /// All workloads.
-pub fn works(options: &Options) -> Vec<Work> {
+pub(super) fn works(options: &Options) -> Vec<Work> {
     let mut works = vec![Work::Mixed];
     if options.quick {
         return works;
@@ -67,7 +67,7 @@ pub fn works(options: &Options) -> Vec<Work> {
 
 impl Work {
     /// Its name in rows and labels.
-    pub fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         match self {
             Work::Mixed => "mixed-random".into(),
             Work::Lsm => "lsm-store".into(),
@@ -77,7 +77,7 @@ impl Work {
     }
 
     /// As much as the array takes.
-    pub fn saturate(&self, options: &Options, scenario: &mut Scenario, way: Arrangement) {
+    pub(super) fn saturate(&self, options: &Options, scenario: &mut Scenario, way: Arrangement) {
         let class = u32::from(way.read_class().number());
         scenario.run = Limits { ramp: RAMP, duration: RAMP + WAVES, ..Limits::NONE };
         match self {
@@ -100,7 +100,7 @@ impl Work {
     }
 
     /// The rate, per second, of the quantity that [`Work::carry`] sets.
-    pub fn sustained(&self, saturated: &Measured) -> f64 {
+    pub(super) fn sustained(&self, saturated: &Measured) -> f64 {
         match self {
             Work::Lsm => saturated.report.store.as_ref().map_or(0.0, |store| store.puts_per_s),
             _ => saturated.iops(),
@@ -108,12 +108,12 @@ impl Work {
     }
 
     /// True when its reads are not of one size, so that they are held against their own.
-    pub fn has_sizes(&self) -> bool {
+    pub(super) fn has_sizes(&self) -> bool {
         matches!(self, Work::Recorded(_))
     }
 
     /// A share of what was sustained: reads and writes come by clocks of their own, or as they were recorded.
-    pub fn carry(&self, options: &Options, scenario: &mut Scenario, way: Arrangement, sustained: f64) {
+    pub(super) fn carry(&self, options: &Options, scenario: &mut Scenario, way: Arrangement, sustained: f64) {
         let rate = sustained * SHARE;
         let (reads, class) = (measured_reads(options), u32::from(way.read_class().number()));
         let by_the_clock = |scenario: &mut Scenario, share: f64, base: SyntheticConfig, on: f64| {
@@ -152,7 +152,7 @@ impl Work {
 
     /// One read at a time, and nothing else; of a recorded trace one request at a time, whose writes no read
     /// meets.
-    pub fn alone(&self, options: &Options, scenario: &mut Scenario, way: Arrangement) {
+    pub(super) fn alone(&self, options: &Options, scenario: &mut Scenario, way: Arrangement) {
         if let Work::Recorded(load) = self {
             load.saturate(options, scenario);
             (scenario.trace.depth, scenario.datacenter.depth) = (1, 1);

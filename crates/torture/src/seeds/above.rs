@@ -11,7 +11,7 @@ use tailcut_base::random::Stream;
 use tailcut_host::array::LayoutKind;
 
 /// Of a key-value engine.
-pub fn kv(seed: u64, layouts: &[LayoutKind], has_damage: bool) -> Plan {
+pub(super) fn kv(seed: u64, layouts: &[LayoutKind], has_damage: bool) -> Plan {
     let mut draw = Draw { random: Stream::new(seed, "torture keys") };
     let (mut plan, is_drive) = draw.below_it(seed, layouts);
     plan.subject = SubjectKind::Kv;
@@ -64,7 +64,7 @@ pub fn kv(seed: u64, layouts: &[LayoutKind], has_damage: bool) -> Plan {
 }
 
 /// Of a block server.
-pub fn block(seed: u64, layouts: &[LayoutKind]) -> Plan {
+pub(super) fn block(seed: u64, layouts: &[LayoutKind]) -> Plan {
     let mut draw = Draw { random: Stream::new(seed, "torture cells") };
     let (mut plan, is_drive) = draw.below_it(seed, layouts);
     plan.subject = SubjectKind::Block;
@@ -85,7 +85,7 @@ pub fn block(seed: u64, layouts: &[LayoutKind]) -> Plan {
 }
 
 /// Of an SSD.
-pub fn ssd(seed: u64) -> Plan {
+pub(super) fn ssd(seed: u64) -> Plan {
     let mut draw = Draw { random: Stream::new(seed, "torture ssd") };
     let mut plan = plan_of_array(seed, &[LayoutKind::Raid0]);
     (plan.has_array, plan.drives, plan.groups, plan.weak) = (false, 1, 1, None);

@@ -11,7 +11,7 @@ use tailcut_host::kv::session::Clients;
 
 /// A connection, and what its client expects.
 #[derive(Debug)]
-pub struct Connection {
+pub(super) struct Connection {
     name: u32,
     /// Sent and not yet taken by the server.
     outgoing: Vec<u8>,
@@ -44,7 +44,7 @@ struct Expected {
 
 /// What came of a command.
 #[derive(Debug)]
-pub enum Outcome {
+pub(super) enum Outcome {
     /// It was executed.
     Done,
     /// The content of this block.
@@ -57,7 +57,7 @@ pub enum Outcome {
 
 impl Connection {
     /// Of the client with this name.
-    pub fn new(name: u32) -> Connection {
+    pub(super) fn new(name: u32) -> Connection {
         Connection {
             name,
             outgoing: Vec::new(),
@@ -71,22 +71,22 @@ impl Connection {
     }
 
     /// The name of the client in the service.
-    pub fn name(&self) -> u32 {
+    pub(super) fn name(&self) -> u32 {
         self.name
     }
 
     /// What was sent and not taken.
-    pub fn input(&self) -> &[u8] {
+    pub(super) fn input(&self) -> &[u8] {
         &self.outgoing
     }
 
     /// True if there is something that would be taken.
-    pub fn has_input(&self, clients: &Clients) -> bool {
+    pub(super) fn has_input(&self, clients: &Clients) -> bool {
         (self.is_held || !self.outgoing.is_empty()) && clients.can_accept(self.name)
     }
 
     /// Removes the first `bytes` bytes, which the server has taken, from the input.
-    pub fn note_taken(&mut self, bytes: usize, clients: &Clients) {
+    pub(super) fn note_taken(&mut self, bytes: usize, clients: &Clients) {
         self.outgoing.drain(..bytes);
         self.is_held = clients.has_yielded(self.name) || !clients.can_accept(self.name);
     }
@@ -100,7 +100,7 @@ impl Connection {
     }
 
     /// Sends `set`. Items have at most `most` bytes.
-    pub fn set(&mut self, task: u32, stamp: Stamp, most: u64) {
+    pub(super) fn set(&mut self, task: u32, stamp: Stamp, most: u64) {
         let (key, value) = (key(stamp.block), value(stamp, most));
         let expires = if stamp.version % 4 == 1 { FAR_AWAY } else { 0 };
         let numbers = format!(" {} {expires} {}\r\n", stamp.version, value.len());
@@ -109,24 +109,24 @@ impl Connection {
     }
 
     /// Sends `get`.
-    pub fn get(&mut self, task: u32, block: u64) {
+    pub(super) fn get(&mut self, task: u32, block: u64) {
         self.send(task, Some(block), &[b"get ", &key(block)]);
     }
 
     /// Sends `delete`.
-    pub fn delete(&mut self, task: u32, block: u64) {
+    pub(super) fn delete(&mut self, task: u32, block: u64) {
         let command = self.send(task, None, &[b"delete ", &key(block)]);
         self.changes.push(Change { command, block, version: None });
     }
 
     /// Sends `flush_all`, where there are `blocks` blocks.
-    pub fn flush_all(&mut self, task: u32, blocks: u64) {
+    pub(super) fn flush_all(&mut self, task: u32, blocks: u64) {
         let command = self.send(task, None, &[b"flush_all"]);
         self.changes.extend((0..blocks).map(|block| Change { command, block, version: None }));
     }
 
     /// Takes what the server has sent, and connects again if it has closed the connection.
-    pub fn take_replies(&mut self, clients: &mut Clients) {
+    pub(super) fn take_replies(&mut self, clients: &mut Clients) {
         let queue = clients.send_queue(self.name);
         let before = self.incoming.len();
         queue.pieces().for_each(|piece| self.incoming.extend_from_slice(piece));
@@ -144,7 +144,7 @@ impl Connection {
 
     /// The task of the next reply, and what came of its command, also where a closed connection leaves
     /// it without a reply. Items have at most `most` bytes.
-    pub fn next_reply(&mut self, most: u64) -> Option<(u32, Outcome)> {
+    pub(super) fn next_reply(&mut self, most: u64) -> Option<(u32, Outcome)> {
         let Some(&expected) = self.expected.front() else {
             assert!(self.incoming.is_empty() || self.is_closed, "a reply that nobody expects");
             if self.is_closed {

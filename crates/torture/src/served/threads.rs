@@ -16,7 +16,7 @@ use tailcut_host::{Bytes, Request, Response};
 
 /// Shards, and the threads that share them.
 #[derive(Debug)]
-pub struct Server {
+pub(super) struct Server {
     places: Vec<Place>,
     /// None while it has its turn.
     threads: Vec<Option<Thread>>,
@@ -58,7 +58,7 @@ enum Message {
 
 impl Server {
     /// Threads with `connections` each.
-    pub fn new(
+    pub(super) fn new(
         shards: Vec<Shard>,
         (threads, connections): (u32, usize),
         settings: ServiceSettings,
@@ -92,23 +92,23 @@ impl Server {
     }
 
     /// Sets the time, on the clock of the process and in seconds of Unix time.
-    pub fn tick(&mut self, now: Time, unix: u64) {
+    pub(super) fn tick(&mut self, now: Time, unix: u64) {
         (self.now, self.unix) = (now, unix);
     }
 
     /// The shards, while no thread has its turn.
-    pub fn shards(&self) -> impl Iterator<Item = &Shard> {
+    pub(super) fn shards(&self) -> impl Iterator<Item = &Shard> {
         self.places.iter().map(|place| place.shard.as_ref().expect("nobody holds it"))
     }
 
     /// The shards, to be changed; the first thread sees to what follows from that.
-    pub fn shards_mut(&mut self) -> impl Iterator<Item = &mut Shard> {
+    pub(super) fn shards_mut(&mut self) -> impl Iterator<Item = &mut Shard> {
         self.inboxes[0].push(Message::Poll);
         self.places.iter_mut().map(|place| place.shard.as_mut().expect("nobody holds it"))
     }
 
     /// The connection with this number; they belong to threads in turn.
-    pub fn connection(&mut self, number: usize) -> &mut Connection {
+    pub(super) fn connection(&mut self, number: usize) -> &mut Connection {
         let threads = self.threads.len();
         let thread = self.threads[number % threads].as_mut().expect("no thread has its turn");
         let connections = thread.connections.len();
@@ -116,27 +116,27 @@ impl Server {
     }
 
     /// All connections.
-    pub fn connections(&mut self) -> impl Iterator<Item = &mut Connection> {
+    pub(super) fn connections(&mut self) -> impl Iterator<Item = &mut Connection> {
         self.threads.iter_mut().flatten().flat_map(|thread| &mut thread.connections)
     }
 
     /// Operations that were deferred to a shard.
-    pub fn deferred(&self) -> u64 {
+    pub(super) fn deferred(&self) -> u64 {
         self.deferred
     }
 
     /// The next request to the drive, with its shard.
-    pub fn next_request(&mut self) -> Option<(u32, Request<Bytes>)> {
+    pub(super) fn next_request(&mut self) -> Option<(u32, Request<Bytes>)> {
         self.sent.pop_front()
     }
 
     /// The drive has answered a shard: the first thread hears of it.
-    pub fn respond(&mut self, shard: u32, response: Response<Bytes>) {
+    pub(super) fn respond(&mut self, shard: u32, response: Response<Bytes>) {
         self.inboxes[0].push(Message::Response(shard, Box::new(response)));
     }
 
     /// When it wants to be called; with or without retries of shards that have no room.
-    pub fn next_event(&self, with_retries: bool) -> Time {
+    pub(super) fn next_event(&self, with_retries: bool) -> Time {
         let is_left = |place: &&Place| {
             with_retries || place.shard.as_ref().is_some_and(|shard| !shard.engine().is_full())
         };
@@ -155,7 +155,7 @@ impl Server {
     }
 
     /// Gives a thread its turn, if one is due.
-    pub fn advance(&mut self) {
+    pub(super) fn advance(&mut self) {
         if self.now < self.due {
             return;
         }

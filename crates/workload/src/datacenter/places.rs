@@ -17,7 +17,7 @@ use tailcut_base::random::Stream;
 /// offset. On other drives they are merely near. How the requests of the real traces came to share
 /// planes is not known; this is one way.
 #[derive(Clone, Debug)]
-pub struct Places {
+pub(super) struct Places {
     /// Sectors of the region; places count from its start.
     region: u64,
     random: f64,
@@ -47,11 +47,11 @@ pub fn nearness_ppm(class: LocalityClass) -> u32 {
 
 impl Places {
     /// Requests that another one can be near to.
-    pub const RECENT: usize = 32;
+    pub(super) const RECENT: usize = 32;
 
     /// Places in a region of `region` sectors, at least 1, for a randomness of `random_ppm`. `named`
     /// makes the random stream of a purpose.
-    pub fn new(region: u64, random_ppm: u32, near_ppm: u32, named: impl Fn(&str) -> Stream) -> Places {
+    pub(super) fn new(region: u64, random_ppm: u32, near_ppm: u32, named: impl Fn(&str) -> Stream) -> Places {
         Places {
             region,
             random: f64::from(random_ppm) / 1e6,
@@ -67,7 +67,7 @@ impl Places {
 
     /// Where the next request of `sectors`, at most those of the region, starts.
     #[inline]
-    pub fn next(&mut self, sectors: u32) -> u64 {
+    pub(super) fn next(&mut self, sectors: u32) -> u64 {
         let sectors = u64::from(sectors);
         let jumps = self.walk.chance(self.random);
         let start = match self.end {

@@ -7,7 +7,7 @@ use tailcut_base::random::Stream;
 /// mean in a sample of any length: the standard error falls to that of some draws in a thousand instead of
 /// that of all. The price: draws within one sample are not quite independent.
 #[derive(Clone, Debug)]
-pub struct ShuffledSample {
+pub(super) struct ShuffledSample {
     /// A permutation, shuffled as far as `next`.
     cards: [u8; ShuffledSample::CARDS],
     next: usize,
@@ -16,16 +16,16 @@ pub struct ShuffledSample {
 
 impl ShuffledSample {
     /// Cards of a sample.
-    pub const CARDS: usize = 256;
+    pub(super) const CARDS: usize = 256;
 
     /// A fresh sample that is shuffled by `stream`.
-    pub fn new(stream: Stream) -> ShuffledSample {
+    pub(super) fn new(stream: Stream) -> ShuffledSample {
         ShuffledSample { cards: std::array::from_fn(|card| card as u8), next: 0, stream }
     }
 
     /// The next number in [0, 1).
     #[inline]
-    pub fn draw(&mut self) -> f64 {
+    pub(super) fn draw(&mut self) -> f64 {
         // One step of Fisher and Yates' shuffle; it works from any order of the cards.
         let left = (Self::CARDS - self.next) as u64;
         self.cards.swap(self.next, self.next + self.stream.below(left) as usize);
@@ -37,7 +37,7 @@ impl ShuffledSample {
 
     /// True with a probability of `share`, 0 … 1.
     #[inline]
-    pub fn chance(&mut self, share: f64) -> bool {
+    pub(super) fn chance(&mut self, share: f64) -> bool {
         self.draw() < share
     }
 }

@@ -11,7 +11,7 @@ use super::sample::ShuffledSample;
 /// success *p* is such that the mean of the sizes *as cut off* at *c* units,
 /// (1 − (1 − *p*)^*c*) ÷ *p*, is the mean asked for.
 #[derive(Clone, Copy, Debug)]
-pub struct GeometricSizes {
+pub(super) struct GeometricSizes {
     /// Sectors of a unit.
     unit: u32,
     /// The largest size in units, at least 1.
@@ -22,11 +22,11 @@ pub struct GeometricSizes {
 
 impl GeometricSizes {
     /// The largest request, in sectors: 4 MiB.
-    pub const LARGEST: u64 = 8192;
+    pub(super) const LARGEST: u64 = 8192;
 
     /// Sizes of `mean` bytes on average, at least 512, none above 4 MiB or `region` sectors; nothing
     /// where that is less than the mean.
-    pub fn new(mean: f64, region: u64) -> Option<GeometricSizes> {
+    pub(super) fn new(mean: f64, region: u64) -> Option<GeometricSizes> {
         let unit = if mean > 4096.0 { 8 } else { 1 };
         let most = region.min(Self::LARGEST) as u32 / unit;
         let mean_units = mean / (f64::from(unit) * 512.0);
@@ -46,7 +46,7 @@ impl GeometricSizes {
 
     /// The next size in sectors.
     #[inline]
-    pub fn draw(&self, sample: &mut ShuffledSample) -> u32 {
+    pub(super) fn draw(&self, sample: &mut ShuffledSample) -> u32 {
         let failures = libm::log(1.0 - sample.draw()) * self.scale;
         // Saturates at the largest.
         self.unit * (failures as u32).saturating_add(1).min(self.most)

@@ -119,7 +119,7 @@ impl Default for Options {
 impl Options {
     /// Sets `key`, a name out of [`super::key`]. `Ok` has a note for the user if there is one; the error
     /// explains what would be right.
-    pub fn set(
+    pub(super) fn set(
         &mut self,
         key: &'static str,
         value: Option<&str>,

@@ -58,21 +58,21 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    pub fn new(file: &str) -> Findings {
+    pub(super) fn new(file: &str) -> Findings {
         Findings { file: file.to_string(), errors: Vec::new(), notes: Vec::new() }
     }
 
-    pub fn error(&mut self, line: u32, key: &str, message: impl Into<String>) {
+    pub(super) fn error(&mut self, line: u32, key: &str, message: impl Into<String>) {
         let (file, key, message) = (self.file.clone(), key.to_string(), message.into());
         self.errors.push(FioError { file, line, key, message });
     }
 
-    pub fn note(&mut self, line: u32, key: &str, message: impl Into<String>) {
+    pub(super) fn note(&mut self, line: u32, key: &str, message: impl Into<String>) {
         self.notes.push(FioNote { line, key: key.to_string(), message: message.into() });
     }
 
     /// `value`, or every error that was found, by line.
-    pub fn finish<T>(mut self, value: T) -> Result<T, FioErrors> {
+    pub(super) fn finish<T>(mut self, value: T) -> Result<T, FioErrors> {
         if self.errors.is_empty() {
             return Ok(value);
         }

@@ -21,7 +21,11 @@ const MOST: usize = 1 << 20;
 impl Disks {
     /// The number of `name`; `label` makes its readable form when it is new.
     #[inline]
-    pub fn number(&mut self, name: &[u8], label: impl FnOnce(&[u8]) -> String) -> Result<u32, Box<Fault>> {
+    pub(super) fn number(
+        &mut self,
+        name: &[u8],
+        label: impl FnOnce(&[u8]) -> String,
+    ) -> Result<u32, Box<Fault>> {
         if let Some((last, number)) = &self.last
             && **last == *name
         {
@@ -48,7 +52,7 @@ impl Disks {
     }
 
     /// The readable form of a disk's name; its number where there are only numbers.
-    pub fn label(&self, disk: u32) -> String {
+    pub(super) fn label(&self, disk: u32) -> String {
         self.labels.get(disk as usize).cloned().unwrap_or_else(|| disk.to_string())
     }
 }
@@ -63,7 +67,7 @@ pub(super) struct Places {
 impl Places {
     /// The place of a disk, where it has one.
     #[inline]
-    pub fn find(&mut self, disk: u32) -> Option<usize> {
+    pub(super) fn find(&mut self, disk: u32) -> Option<usize> {
         match self.last {
             Some((last, place)) if last == disk => Some(place as usize),
             _ => self.look_up(disk),
@@ -72,7 +76,7 @@ impl Places {
 
     /// The place of a disk, a new one at the end where it had none.
     #[inline]
-    pub fn find_or_add(&mut self, disk: u32) -> usize {
+    pub(super) fn find_or_add(&mut self, disk: u32) -> usize {
         self.find(disk).unwrap_or_else(|| self.add(disk))
     }
 

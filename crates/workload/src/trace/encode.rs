@@ -32,19 +32,19 @@ struct Item<'a> {
 }
 
 impl Encoder {
-    pub fn new(format: Format, origin: u64) -> Encoder {
+    pub(super) fn new(format: Format, origin: u64) -> Encoder {
         let names = HashMap::with_hasher(FixedState::default());
         Encoder { format, origin, names, order: Vec::new(), written: 0, waited_us: 0 }
     }
 
     /// True when the format can represent this kind of request.
-    pub fn can_say(format: Format, op: Op) -> bool {
+    pub(super) fn can_say(format: Format, op: Op) -> bool {
         let has_all = [Format::Blkparse, Format::Fio2, Format::Fio3, Format::Vscsi1, Format::Vscsi2];
         matches!(op, Op::Read | Op::Write) || has_all.contains(&format)
     }
 
     /// What stands before the first record.
-    pub fn begin(&self, out: &mut Vec<u8>) {
+    pub(super) fn begin(&self, out: &mut Vec<u8>) {
         match self.format {
             Format::Fio2 => out.extend_from_slice(b"fio version 2 iolog\n"),
             Format::Fio3 => out.extend_from_slice(b"fio version 3 iolog\n"),
@@ -54,7 +54,7 @@ impl Encoder {
 
     /// Appends a record, whose kind the format must be able to represent; `label` is the name of its disk
     /// in the trace that it comes from.
-    pub fn write(&mut self, record: &Record, label: impl FnOnce() -> String, out: &mut Vec<u8>) {
+    pub(super) fn write(&mut self, record: &Record, label: impl FnOnce() -> String, out: &mut Vec<u8>) {
         let clock = self.origin + record.at.0;
         self.written += 1;
         let name = match self.names.entry(record.disk) {
@@ -84,7 +84,7 @@ impl Encoder {
     }
 
     /// What stands behind the last record.
-    pub fn end(&self, last_clock: u64, out: &mut Vec<u8>) {
+    pub(super) fn end(&self, last_clock: u64, out: &mut Vec<u8>) {
         for disk in &self.order {
             let name = &self.names[disk];
             match self.format {

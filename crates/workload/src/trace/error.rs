@@ -158,7 +158,7 @@ pub(super) struct Fault {
 
 impl Fault {
     #[cold]
-    pub fn new(what: impl Into<String>) -> Box<Fault> {
+    pub(super) fn new(what: impl Into<String>) -> Box<Fault> {
         Box::new(Fault { what: what.into() })
     }
 }

@@ -20,13 +20,13 @@ pub(super) type Cells<'a> = Fields<'a, true>;
 type Read<T> = Result<T, Box<Fault>>;
 
 impl<'a, const COMMA: bool> Fields<'a, COMMA> {
-    pub fn new(line: &'a [u8]) -> Self {
+    pub(super) fn new(line: &'a [u8]) -> Self {
         Fields { line, at: 0, field: 0 }
     }
 
     /// A whole number.
     #[inline]
-    pub fn number(&mut self, name: &'static str) -> Read<u64> {
+    pub(super) fn number(&mut self, name: &'static str) -> Read<u64> {
         let start = self.begin(name)?;
         let (value, end) = digits(self.line, start);
         // 19 digits always fit; longer ones are checked apart.
@@ -39,7 +39,7 @@ impl<'a, const COMMA: bool> Fields<'a, COMMA> {
 
     /// A whole number that fits 32 bits.
     #[inline]
-    pub fn number32(&mut self, name: &'static str) -> Read<u32> {
+    pub(super) fn number32(&mut self, name: &'static str) -> Read<u32> {
         let start = self.at;
         let value = self.number(name)?;
         u32::try_from(value).map_err(|_| self.fault_at(start, name, "too large: at most 4294967295"))
@@ -48,7 +48,7 @@ impl<'a, const COMMA: bool> Fields<'a, COMMA> {
     /// A number in decimal notation, in units of `unit` nanoseconds: the result is whole
     /// nanoseconds, rounded down.
     #[inline]
-    pub fn time(&mut self, name: &'static str, unit: u64) -> Read<u64> {
+    pub(super) fn time(&mut self, name: &'static str, unit: u64) -> Read<u64> {
         let start = self.begin(name)?;
         let (whole, point) = digits(self.line, start);
         if point == start || point - start > 19 {
@@ -71,7 +71,7 @@ impl<'a, const COMMA: bool> Fields<'a, COMMA> {
 
     /// Any text without separators; blanks around it are dropped.
     #[inline]
-    pub fn text(&mut self, name: &'static str) -> Read<&'a [u8]> {
+    pub(super) fn text(&mut self, name: &'static str) -> Read<&'a [u8]> {
         let start = self.begin(name)?;
         let end = self.end_of_field(start);
         self.finish(end);
@@ -80,7 +80,7 @@ impl<'a, const COMMA: bool> Fields<'a, COMMA> {
 
     /// 0 or 1.
     #[inline]
-    pub fn bit(&mut self, name: &'static str) -> Read<bool> {
+    pub(super) fn bit(&mut self, name: &'static str) -> Read<bool> {
         let start = self.at;
         match self.text(name)? {
             b"0" => Ok(false),
@@ -91,7 +91,7 @@ impl<'a, const COMMA: bool> Fields<'a, COMMA> {
 
     /// Nothing but blanks may be left.
     #[inline]
-    pub fn end(&mut self) -> Read<()> {
+    pub(super) fn end(&mut self) -> Read<()> {
         let rest = self.line.get(self.at..).unwrap_or_default();
         if rest.trim_ascii().is_empty() && (!COMMA || self.at > self.line.len()) {
             return Ok(());
@@ -101,20 +101,20 @@ impl<'a, const COMMA: bool> Fields<'a, COMMA> {
     }
 
     /// The unread rest of the line.
-    pub fn rest(&self) -> &'a [u8] {
+    pub(super) fn rest(&self) -> &'a [u8] {
         self.line.get(self.at..).unwrap_or_default().trim_ascii()
     }
 
     /// A fault in the field that begins at or behind `start`.
     #[cold]
-    pub fn fault_at(&self, start: usize, name: &str, problem: &str) -> Box<Fault> {
+    pub(super) fn fault_at(&self, start: usize, name: &str, problem: &str) -> Box<Fault> {
         let start = self.skip_blanks(start.min(self.line.len()));
         let text = excerpt(&self.line[start..self.end_of_field(start)]);
         Fault::new(format!("field {} ({name}) is '{text}': {problem}", self.field))
     }
 
     /// Where the next field begins, for [`Fields::fault_at`].
-    pub fn place(&self) -> usize {
+    pub(super) fn place(&self) -> usize {
         self.at
     }
 

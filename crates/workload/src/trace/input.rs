@@ -34,7 +34,7 @@ type Magic = Chain<Cursor<Vec<u8>>, Box<dyn Read + Send>>;
 
 impl Input {
     /// Opens a file, compressed or not.
-    pub fn open(path: &Path) -> Result<Input, TraceError> {
+    pub(super) fn open(path: &Path) -> Result<Input, TraceError> {
         let file = path.display().to_string();
         let read = |source| TraceError::Read { file: file.clone(), source };
         let source = File::open(path).map_err(read)?;
@@ -46,7 +46,7 @@ impl Input {
     }
 
     /// Reads from `source`; `file` is its name in messages.
-    pub fn from_reader(file: &str, mut source: Box<dyn Read + Send>) -> Result<Input, TraceError> {
+    pub(super) fn from_reader(file: &str, mut source: Box<dyn Read + Send>) -> Result<Input, TraceError> {
         let read = |source| TraceError::Read { file: file.to_string(), source };
         let mut magic = Vec::with_capacity(6);
         source.by_ref().take(6).read_to_end(&mut magic).map_err(read)?;
@@ -67,12 +67,12 @@ impl Input {
     }
 
     /// The name in messages.
-    pub fn file(&self) -> &str {
+    pub(super) fn file(&self) -> &str {
         &self.file
     }
 
     /// As much of what comes next as the window holds, without taking it.
-    pub fn peek(&mut self) -> Result<&[u8], TraceError> {
+    pub(super) fn peek(&mut self) -> Result<&[u8], TraceError> {
         while !self.at_end && self.ready.len() < WINDOW {
             self.fill()?;
         }
@@ -81,7 +81,7 @@ impl Input {
 
     /// The next line without its end, as a range of [`Input::bytes`]; `None` at the end.
     #[inline]
-    pub fn line(&mut self) -> Result<Option<Range<usize>>, TraceError> {
+    pub(super) fn line(&mut self) -> Result<Option<Range<usize>>, TraceError> {
         let mut searched = 0;
         loop {
             let unread = &self.window[self.ready.start + searched..self.ready.end];
@@ -101,7 +101,7 @@ impl Input {
 
     /// The next record of `len` bytes, or a shorter one at the end; `None` after the last.
     #[inline]
-    pub fn record(&mut self, len: usize) -> Result<Option<Range<usize>>, TraceError> {
+    pub(super) fn record(&mut self, len: usize) -> Result<Option<Range<usize>>, TraceError> {
         while self.ready.len() < len && !self.at_end {
             self.fill()?;
         }
@@ -111,12 +111,12 @@ impl Input {
 
     /// The window that ranges refer to.
     #[inline]
-    pub fn bytes(&self) -> &[u8] {
+    pub(super) fn bytes(&self) -> &[u8] {
         &self.window
     }
 
     /// Passes over the mark that some editors put before a text in UTF-8.
-    pub fn skip_byte_order_mark(&mut self) {
+    pub(super) fn skip_byte_order_mark(&mut self) {
         if self.window[self.ready.clone()].starts_with(b"\xef\xbb\xbf") {
             self.ready.start += 3;
             self.taken += 3;
@@ -124,12 +124,12 @@ impl Input {
     }
 
     /// Splits the input into records of this size rather than lines.
-    pub fn set_record_bytes(&mut self, record_bytes: Option<usize>) {
+    pub(super) fn set_record_bytes(&mut self, record_bytes: Option<usize>) {
         self.record_bytes = record_bytes;
     }
 
     /// The place of the piece that was handed out last.
-    pub fn place(&self) -> Place {
+    pub(super) fn place(&self) -> Place {
         self.place_of(self.pieces)
     }
 

@@ -15,7 +15,7 @@ pub(super) enum Output {
 
 impl Output {
     /// Creates or empties the file.
-    pub fn create(path: &Path) -> Result<Output> {
+    pub(super) fn create(path: &Path) -> Result<Output> {
         let file = BufWriter::with_capacity(256 << 10, File::create(path)?);
         Ok(match path.extension().and_then(|extension| extension.to_str()) {
             Some("gz") => Output::Gzip(GzEncoder::new(file, Compression::default())),
@@ -24,7 +24,7 @@ impl Output {
         })
     }
 
-    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<()> {
         match self {
             Output::Plain(file) => file.write_all(bytes),
             Output::Gzip(encoder) => encoder.write_all(bytes),
@@ -33,7 +33,7 @@ impl Output {
     }
 
     /// Writes the remaining buffered data.
-    pub fn finish(self) -> Result<()> {
+    pub(super) fn finish(self) -> Result<()> {
         match self {
             Output::Plain(file) => file,
             Output::Gzip(encoder) => encoder.finish()?,

@@ -77,9 +77,9 @@ struct Page {
 
 impl PageMeter {
     /// The most pages that are followed one by one.
-    pub const MOST: usize = 1 << 22;
+    pub(super) const MOST: usize = 1 << 22;
 
-    pub fn new(windows: u8, most: usize) -> PageMeter {
+    pub(super) fn new(windows: u8, most: usize) -> PageMeter {
         PageMeter {
             seen: HashMap::with_hasher(FixedState::default()),
             most,
@@ -91,7 +91,7 @@ impl PageMeter {
 
     /// Counts a read or write of pages `first ..= last` (in one numbering for all disks) in
     /// window `window` of time.
-    pub fn touch(&mut self, first: u64, last: u64, is_read: bool, window: u8) {
+    pub(super) fn touch(&mut self, first: u64, last: u64, is_read: bool, window: u8) {
         for page in first..=last {
             if self.sample_bits == 0 || self.is_sampled(page) {
                 self.touch_page(page, is_read, window);
@@ -99,12 +99,12 @@ impl PageMeter {
         }
     }
 
-    pub fn footprint(&self) -> Footprint {
+    pub(super) fn footprint(&self) -> Footprint {
         Footprint { sampling: 1 << self.sample_bits, ..self.footprint }
     }
 
     /// Distinct pages of each window.
-    pub fn windows(&self) -> &[u64] {
+    pub(super) fn windows(&self) -> &[u64] {
         &self.windows
     }
 

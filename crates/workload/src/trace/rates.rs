@@ -53,7 +53,7 @@ struct PeakMeter {
 
 impl RateMeter {
     /// For requests of a trace of this duration.
-    pub fn new(duration: Nanos) -> RateMeter {
+    pub(super) fn new(duration: Nanos) -> RateMeter {
         RateMeter {
             second: PeakMeter::new(duration, Nanos::secs(1)),
             tenth: PeakMeter::new(duration, Nanos::millis(100)),
@@ -65,7 +65,7 @@ impl RateMeter {
     }
 
     /// Counts a request at a moment that never decreases, within the duration.
-    pub fn count(&mut self, at: Nanos, bytes: u64) {
+    pub(super) fn count(&mut self, at: Nanos, bytes: u64) {
         if let Some(last) = self.last.replace(at) {
             self.between.record(at - last);
         }
@@ -75,7 +75,7 @@ impl RateMeter {
         self.tenth.count(at, bytes);
     }
 
-    pub fn rates(&self) -> Rates {
+    pub(super) fn rates(&self) -> Rates {
         let seconds = self.last.unwrap_or_default().as_secs_f64();
         let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
         Rates {

@@ -69,12 +69,12 @@ pub(super) struct Raw {
 impl Raw {
     /// A plain request.
     #[inline]
-    pub fn new(clock: u64, disk: u32, op: Op, offset: u64, len: u64) -> Raw {
+    pub(super) fn new(clock: u64, disk: u32, op: Op, offset: u64, len: u64) -> Raw {
         Raw { clock, disk, op, fua: false, preflush: false, offset, len, response: None }
     }
 
     /// A flush of `disk`.
-    pub fn flush(clock: u64, disk: u32) -> Raw {
+    pub(super) fn flush(clock: u64, disk: u32) -> Raw {
         Raw::new(clock, disk, Op::Flush, 0, 0)
     }
 }

@@ -61,7 +61,7 @@ pub(super) struct SequenceMeter {
 }
 
 impl SequenceMeter {
-    pub fn new() -> SequenceMeter {
+    pub(super) fn new() -> SequenceMeter {
         SequenceMeter {
             // No request begins there: the reader refuses what would end so far up.
             ends: [u64::MAX; Sequence::WINDOW],
@@ -72,7 +72,7 @@ impl SequenceMeter {
     }
 
     /// Counts a read or write.
-    pub fn count(&mut self, record: &Record, is_read: bool) {
+    pub(super) fn count(&mut self, record: &Record, is_read: bool) {
         let before = self.ends.iter().position(|&end| end == record.offset);
         let (requests, bytes) = before.map_or((0, 0), |place| self.runs[place]);
         let run = (requests + 1, bytes + u64::from(record.len));
@@ -89,7 +89,7 @@ impl SequenceMeter {
         sequence.longest_run_bytes = sequence.longest_run_bytes.max(run.1);
     }
 
-    pub fn sequence(&self) -> &Sequence {
+    pub(super) fn sequence(&self) -> &Sequence {
         &self.sequence
     }
 }

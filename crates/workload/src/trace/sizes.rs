@@ -42,7 +42,7 @@ pub(super) struct SizeMeter {
 impl SizeMeter {
     const MOST: usize = 1 << 20;
 
-    pub fn count(&mut self, len: u32) {
+    pub(super) fn count(&mut self, len: u32) {
         self.requests += 1;
         self.bytes += u128::from(len);
         let is_full = self.counts.len() >= SizeMeter::MOST;
@@ -50,7 +50,7 @@ impl SizeMeter {
         *self.counts.entry(len).or_insert(0) += 1;
     }
 
-    pub fn sizes(&self) -> Sizes {
+    pub(super) fn sizes(&self) -> Sizes {
         let mut counts: Vec<(u32, u64)> = self.counts.iter().map(|(&len, &count)| (len, count)).collect();
         counts.sort_unstable();
         let (Some(&(min, _)), Some(&(max, _))) = (counts.first(), counts.last()) else {

@@ -5,12 +5,12 @@ use proptest::test_runner::RngSeed;
 use tailcut_workload::lsm::{LsmConfig, Mix, Operation, Store};
 
 /// 1 MiB.
-pub const MIB: u64 = 1 << 20;
+pub(super) const MIB: u64 = 1 << 20;
 /// Keys of [`ycsb`].
-pub const KEYS: u64 = 100_000;
+pub(super) const KEYS: u64 = 100_000;
 
 /// 16 MiB of files of 256 KiB, level 1 of 1 MiB and level 2 of 10 MiB; classes distinguish requests.
-pub fn small() -> LsmConfig {
+pub(super) fn small() -> LsmConfig {
     LsmConfig {
         enabled: true,
         keys: 140_000,
@@ -27,7 +27,7 @@ pub fn small() -> LsmConfig {
 }
 
 /// Clients of YCSB. 98 MiB of records; memtables and files of 256 KiB.
-pub fn ycsb(mix: Mix) -> LsmConfig {
+pub(super) fn ycsb(mix: Mix) -> LsmConfig {
     LsmConfig {
         enabled: true,
         keys: KEYS,
@@ -41,13 +41,13 @@ pub fn ycsb(mix: Mix) -> LsmConfig {
 }
 
 /// Reads, updates and inserts of clients.
-pub fn counts(store: &Store) -> [u64; 3] {
+pub(super) fn counts(store: &Store) -> [u64; 3] {
     [Operation::Read, Operation::Update, Operation::Insert]
         .map(|kind| store.figures().of(kind).expect("clients do it").latency.count())
 }
 
 /// Stores with unusual settings.
-pub fn odd() -> impl Strategy<Value = LsmConfig> {
+pub(super) fn odd() -> impl Strategy<Value = LsmConfig> {
     let load = (500u64..60_000, 1u64..3000, 1u64..20_000, 0u32..5);
     let sizes =
         (1u64..40, 0u64..6000, 0.000_1..0.005f64, prop::sample::select(vec![512u64, 4096, 5632, 16_384]));
@@ -78,7 +78,7 @@ pub fn odd() -> impl Strategy<Value = LsmConfig> {
 }
 
 /// A fixed number of cases, the same in every run.
-pub fn cases(cases: u32) -> ProptestConfig {
+pub(super) fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig {
         cases,
         rng_seed: RngSeed::Fixed(1),
@@ -89,7 +89,7 @@ pub fn cases(cases: u32) -> ProptestConfig {
 
 /// Fewer keys where the store would not fit with some room to spare: one that just fits can fill its region
 /// when its compactions overlap more than twice the average.
-pub fn fitted(config: LsmConfig, sectors: u64) -> LsmConfig {
+pub(super) fn fitted(config: LsmConfig, sectors: u64) -> LsmConfig {
     let keys = config.keys.min(config.most_keys(sectors) * 4 / 5).max(1);
     LsmConfig { keys, ..config }
 }

@@ -8,7 +8,7 @@ use tailcut_path::{Harness, Plan, Poller, Rest, Submitters, Watch};
 
 /// A way to wait.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Form {
+pub(super) struct Form {
     name: String,
     plan: Plan,
     is_reaper: bool,
@@ -24,14 +24,14 @@ const WINDOW: Nanos = Nanos::micros(8);
 const DEPTH: u32 = 256;
 
 /// Requests that the reaper keeps in flight.
-pub const REAPED: u32 = 128;
+pub(super) const REAPED: u32 = 128;
 
 /// Two hand-offs: device, completion thread, waiter.
-pub const BASELINE: &str = "nvme";
+pub(super) const BASELINE: &str = "nvme";
 /// The cooperative path with a poller at idle priority on the core that waits.
-pub const COOPERATIVE: &str = "coop-poll/idle";
+pub(super) const COOPERATIVE: &str = "coop-poll/idle";
 /// One thread with many requests in flight.
-pub const REAPER: &str = "reaper";
+pub(super) const REAPER: &str = "reaper";
 
 const FORMS: [&str; 7] =
     [BASELINE, "lazy", "coop", "coop-poll/timer", COOPERATIVE, "coop-poll+precomplete/idle", "spin"];
@@ -42,7 +42,7 @@ impl Form {
     ///
     /// # Errors
     /// A message that the name is invalid, or that real threads cannot do it.
-    pub fn parse(name: &str) -> Result<Form, String> {
+    pub(super) fn parse(name: &str) -> Result<Form, String> {
         let (strategy, poller) = name.split_once('/').unwrap_or((name, "idle"));
         let poller = match poller {
             "idle" => Poller::Idle,
@@ -54,7 +54,7 @@ impl Form {
     }
 
     /// The named forms, after the baseline; all forms if none is named.
-    pub fn chosen(names: &[String], is_quick: bool) -> Result<Vec<Form>, Failure> {
+    pub(super) fn chosen(names: &[String], is_quick: bool) -> Result<Vec<Form>, Failure> {
         let all: &[&str] = if is_quick { &QUICK } else { &FORMS };
         let named = names.iter().map(String::as_str).filter(|&name| name != BASELINE);
         let names: Vec<&str> = match names {
@@ -74,13 +74,13 @@ impl Form {
     }
 
     /// True for the one that never waits.
-    pub fn is_reaper(&self) -> bool {
+    pub(super) fn is_reaper(&self) -> bool {
         self.is_reaper
     }
 
     /// True when it is measured with `threads` threads: a spinning form is measured alone on its core, the
     /// reaper beside the most threads.
-    pub fn is_for(&self, threads: u32, most: u32) -> bool {
+    pub(super) fn is_for(&self, threads: u32, most: u32) -> bool {
         match (self.is_reaper, self.plan.wait) {
             (true, _) => threads == most,
             (false, Wait::Spin) => threads == 1,
@@ -89,12 +89,12 @@ impl Form {
     }
 
     /// True when the cores that wait have times at which none of its threads runs.
-    pub fn sleeps(&self) -> bool {
+    pub(super) fn sleeps(&self) -> bool {
         !self.is_reaper && self.plan.wait != Wait::Spin && self.plan.watch != Watch::Poller(Poller::Idle)
     }
 
     /// The benchmark set-up for this form.
-    pub fn harness(
+    pub(super) fn harness(
         &self,
         threads: u32,
         waiting: &[usize],
@@ -119,7 +119,7 @@ impl Form {
     }
 
     /// Requests that can be with the device at a time.
-    pub fn depth(waiting: &[usize]) -> u32 {
+    pub(super) fn depth(waiting: &[usize]) -> u32 {
         DEPTH * waiting.len() as u32
     }
 }
@@ -132,7 +132,7 @@ impl fmt::Display for Form {
 
 /// A comparison of two forms, round by round.
 #[derive(Clone, Copy, Debug)]
-pub struct Goal {
+pub(super) struct Goal {
     /// The quantity under comparison.
     pub quantity: Quantity,
     /// Which form.
@@ -150,7 +150,7 @@ pub struct Goal {
 
 /// A quantity under comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quantity {
+pub(super) enum Quantity {
     /// Mean latency.
     Latency,
     /// Time on cores, per request.
@@ -161,7 +161,7 @@ pub enum Quantity {
 
 impl Quantity {
     /// In words.
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Quantity::Latency => "mean latency",
             Quantity::Cpu => "CPU per request",
@@ -175,7 +175,7 @@ const fn against_baseline(quantity: Quantity, from: u32, to: u32, ratio: f64) ->
 }
 
 /// The goals.
-pub const GOALS: [Goal; 4] = [
+pub(super) const GOALS: [Goal; 4] = [
     against_baseline(Quantity::Latency, 1, 1, 0.7),
     against_baseline(Quantity::Latency, 8, 8, 0.8),
     against_baseline(Quantity::Cpu, 32, u32::MAX, 0.9),

@@ -2,7 +2,7 @@
 
 /// A median with its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Interval {
+pub(super) struct Interval {
     /// How many figures there were.
     pub count: usize,
     /// The median; of an even number the upper one.
@@ -20,7 +20,7 @@ impl Interval {
     /// Of some figures; `None` without figures. The ends are figures themselves, the innermost between
     /// which the median lies with 95 % under any distribution (order statistics: David and Nagaraja 2003,
     /// section 7.1).
-    pub fn of(mut figures: Vec<f64>) -> Option<Interval> {
+    pub(super) fn of(mut figures: Vec<f64>) -> Option<Interval> {
         figures.sort_by(f64::total_cmp);
         let count = figures.len();
         let inner = (0..count.div_ceil(2)).take_while(|&outside| tails(count, outside) <= 0.05).last();
@@ -35,7 +35,7 @@ impl Interval {
     }
 
     /// In another unit.
-    pub fn scaled(self, by: f64) -> Interval {
+    pub(super) fn scaled(self, by: f64) -> Interval {
         Interval { median: self.median * by, low: self.low * by, high: self.high * by, ..self }
     }
 }

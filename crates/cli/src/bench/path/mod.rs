@@ -24,7 +24,7 @@ use tailcut_rt::placement;
 const ENOUGH: usize = 7;
 
 /// Measures what the arguments name and prints to `out`.
-pub fn path(arguments: &PathBench, out: &mut dyn Write) -> Result<(), Failure> {
+pub(crate) fn path(arguments: &PathBench, out: &mut dyn Write) -> Result<(), Failure> {
     let ground = ground(arguments)?;
     let patience = arguments.patience.unwrap_or(Nanos::secs(if arguments.quick { 60 } else { 600 }));
     let cells = measure(&ground, patience);

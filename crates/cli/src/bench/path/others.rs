@@ -5,7 +5,7 @@ use tailcut_rt::placement::Usage;
 
 /// A moment from which on the load of others is counted.
 #[derive(Debug)]
-pub struct LoadBaseline {
+pub(crate) struct LoadBaseline {
     at: Instant,
     own: Duration,
     idle: Duration,
@@ -14,7 +14,7 @@ pub struct LoadBaseline {
 
 impl LoadBaseline {
     /// From now on, on these cores. None where the system does not tell.
-    pub fn now(cores: &[usize]) -> Option<LoadBaseline> {
+    pub(crate) fn now(cores: &[usize]) -> Option<LoadBaseline> {
         let stat = std::fs::read_to_string("/proc/stat").ok()?;
         let cores = cores.to_vec();
         Some(LoadBaseline { at: Instant::now(), own: own(), idle: idle(&stat, &cores)?, cores })
@@ -23,7 +23,7 @@ impl LoadBaseline {
     /// The share of those cores, 0 … 1, that was neither idle nor this process's: other processes,
     /// interrupts, and what the host of a virtual machine gave to others. The system counts in hundredths of
     /// a second.
-    pub fn share(&self) -> Option<f64> {
+    pub(crate) fn share(&self) -> Option<f64> {
         let stat = std::fs::read_to_string("/proc/stat").ok()?;
         let all = self.at.elapsed() * self.cores.len() as u32;
         let used = own().saturating_sub(self.own) + idle(&stat, &self.cores)?.saturating_sub(self.idle);

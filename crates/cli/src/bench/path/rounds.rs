@@ -10,7 +10,7 @@ use tailcut_rt::placement;
 
 /// The forms to measure, and where.
 #[derive(Clone, Debug)]
-pub struct RoundSetup {
+pub(super) struct RoundSetup {
     /// Forms.
     pub forms: Vec<Form>,
     /// Numbers of threads, in ascending order.
@@ -29,7 +29,7 @@ pub struct RoundSetup {
 
 /// A measurement that was not disturbed.
 #[derive(Clone, Debug)]
-pub struct Sample {
+pub(super) struct Sample {
     /// The result of the measurement.
     pub outcome: Outcome,
     /// How late the device was.
@@ -38,7 +38,7 @@ pub struct Sample {
 
 /// The measurements of one form with one number of threads.
 #[derive(Clone, Debug)]
-pub struct Cell {
+pub(super) struct Cell {
     /// The form; its place in the ground's list.
     pub form: usize,
     /// How many threads.
@@ -58,7 +58,7 @@ const RAMP: Nanos = Nanos::millis(20);
 
 impl RoundSetup {
     /// A cell for each form and number of threads that it is measured with.
-    pub fn cells(&self) -> Vec<Cell> {
+    pub(super) fn cells(&self) -> Vec<Cell> {
         let most = *self.threads.last().expect("there are threads");
         let all =
             self.threads.iter().flat_map(|&threads| (0..self.forms.len()).map(move |form| (threads, form)));
@@ -68,7 +68,7 @@ impl RoundSetup {
     }
 
     /// Measures a cell once more.
-    pub fn measure(&self, cell: &mut Cell) {
+    pub(super) fn measure(&self, cell: &mut Cell) {
         let rest = if self.waiting.contains(&self.device) { Rest::Sleep(Nanos::ZERO) } else { Rest::Spin };
         let harness =
             self.forms[cell.form].harness(cell.threads, &self.waiting, self.device, rest, self.is_real_time);
@@ -99,7 +99,7 @@ impl RoundSetup {
 
 impl Sample {
     /// A figure of it, in ns or per second.
-    pub fn figure(&self, quantity: Quantity) -> f64 {
+    pub(super) fn figure(&self, quantity: Quantity) -> f64 {
         let Outcome { elapsed, latency, usage, .. } = &self.outcome;
         match quantity {
             Quantity::Latency => latency.mean(),
@@ -109,38 +109,38 @@ impl Sample {
     }
 
     /// A sum, per request.
-    pub fn per_request(&self, sum: u64) -> f64 {
+    pub(super) fn per_request(&self, sum: u64) -> f64 {
         sum as f64 / self.outcome.latency.count() as f64
     }
 }
 
 impl Cell {
     /// Measurements that count.
-    pub fn kept(&self) -> impl Iterator<Item = &Sample> {
+    pub(super) fn kept(&self) -> impl Iterator<Item = &Sample> {
         self.samples.iter().flatten()
     }
 
     /// A figure of all that count.
-    pub fn interval(&self, figure: impl Fn(&Sample) -> f64) -> Option<Interval> {
+    pub(super) fn interval(&self, figure: impl Fn(&Sample) -> f64) -> Option<Interval> {
         Interval::of(self.kept().map(figure).collect())
     }
 
     /// All latencies of what counts.
-    pub fn latency(&self) -> LatencyHistogram {
+    pub(super) fn latency(&self) -> LatencyHistogram {
         let mut all = LatencyHistogram::new();
         self.kept().for_each(|sample| all.merge(&sample.outcome.latency));
         all
     }
 
     /// How late the device was in what counts.
-    pub fn late(&self) -> LatencyHistogram {
+    pub(super) fn late(&self) -> LatencyHistogram {
         let mut all = LatencyHistogram::new();
         self.kept().for_each(|sample| all.merge(&sample.late));
         all
     }
 
     /// Its figure over that of another, of rounds in which both count.
-    pub fn over(&self, other: &Cell, quantity: Quantity) -> Option<Interval> {
+    pub(super) fn over(&self, other: &Cell, quantity: Quantity) -> Option<Interval> {
         let pairs = self.samples.iter().zip(&other.samples);
         let both = pairs.filter_map(|(mine, theirs)| mine.as_ref().zip(theirs.as_ref()));
         Interval::of(both.map(|(mine, theirs)| mine.figure(quantity) / theirs.figure(quantity)).collect())
@@ -149,7 +149,7 @@ impl Cell {
 
 impl Goal {
     /// The comparisons that it asks for: number of threads, and the ratio.
-    pub fn ratios(&self, ground: &RoundSetup, cells: &[Cell]) -> Vec<(u32, Option<Interval>)> {
+    pub(super) fn ratios(&self, ground: &RoundSetup, cells: &[Cell]) -> Vec<(u32, Option<Interval>)> {
         let find = |name: &str, threads: u32| {
             cells.iter().find(|cell| cell.threads == threads && ground.forms[cell.form].to_string() == name)
         };
@@ -162,7 +162,7 @@ impl Goal {
     }
 
     /// Whether a ratio reaches it.
-    pub fn is_reached(&self, ratio: f64) -> bool {
+    pub(super) fn is_reached(&self, ratio: f64) -> bool {
         if self.ratio < 1.0 { ratio <= self.ratio } else { ratio >= self.ratio }
     }
 }

@@ -14,7 +14,7 @@ use tailcut_study::Row;
 const CURVE: [f64; 4] = [50.0, 99.0, 99.9, 100.0];
 
 /// Everything for a person.
-pub fn text(ground: &RoundSetup, cells: &[Cell], tone: ColorMode) -> String {
+pub(super) fn text(ground: &RoundSetup, cells: &[Cell], tone: ColorMode) -> String {
     let mut text = String::new();
     for &threads in &ground.threads {
         let plural = if threads == 1 { "thread" } else { "threads" };
@@ -157,7 +157,7 @@ fn what_counts(cells: &[Cell]) -> String {
 }
 
 /// The results as JSON.
-pub fn json(ground: &RoundSetup, cells: &[Cell], is_quick: bool) -> Value {
+pub(super) fn json(ground: &RoundSetup, cells: &[Cell], is_quick: bool) -> Value {
     let mut rows = Vec::new();
     for cell in cells {
         let form = &ground.forms[cell.form];

@@ -11,7 +11,7 @@ use tailcut_pts::Work;
 use tailcut_study::Row;
 
 /// The whole report.
-pub fn page(report: &Report, tone: ColorMode) -> String {
+pub(super) fn page(report: &Report, tone: ColorMode) -> String {
     let pages: Vec<String> = report.tests.iter().map(|tested| test(report, tested, tone)).collect();
     pages.join("\n")
 }

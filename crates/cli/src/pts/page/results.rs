@@ -7,7 +7,7 @@ use tailcut_base::quantity::{show_bytes, show_count, show_rate, show_time};
 use tailcut_pts::{Averages, Cell, Convergence, Procedure, Record, Test, Work};
 
 /// The parts of the results, each with its title.
-pub fn results(test: &Procedure, tone: ColorMode) -> Vec<(String, String)> {
+pub(super) fn results(test: &Procedure, tone: ColorMode) -> Vec<(String, String)> {
     let mut parts = Vec::new();
     for (convergence, cells) in matrix_stages(test) {
         parts.extend(matrices(test, convergence, cells, tone));

@@ -7,7 +7,7 @@ use tailcut_pts::{Convergence, Ending, Track};
 const SHOWN: usize = 30;
 
 /// One line for each round, one column for each tracked figure.
-pub fn convergence(convergence: &Convergence, tone: ColorMode) -> String {
+pub(super) fn convergence(convergence: &Convergence, tone: ColorMode) -> String {
     let count = convergence.tracks.first().map_or(0, |track| track.values.len());
     if count == 0 {
         return String::new();
@@ -43,7 +43,7 @@ fn shown(track: &Track, value: f64) -> String {
 }
 
 /// The steady-state criteria over the last five rounds: mean, excursion, and the fitted line.
-pub fn window(convergence: &Convergence, tone: ColorMode) -> String {
+pub(super) fn window(convergence: &Convergence, tone: ColorMode) -> String {
     let right = |title| (title, Align::Right);
     let head = [
         ("", Align::Left),

@@ -9,7 +9,7 @@ use tailcut_sim::Report;
 use tailcut_sim::report::{KindReport, Tail, Wait};
 
 /// The main findings of a run, for a quick overview.
-pub fn list(saved: &Saved) -> String {
+pub(super) fn list(saved: &Saved) -> String {
     let report = &saved.report;
     let mut findings: Vec<String> = report.all().slowest.iter().filter_map(slow).collect();
     findings.extend(report.kinds.iter().skip(1).filter_map(beside_bare));

@@ -10,7 +10,7 @@ use tailcut_sim::report::{Band, KindDetail, PERCENTILES};
 
 /// The picture of the tail of reads, or of all requests where nothing is read: the curve over what its requests
 /// waited for.
-pub fn tail(saved: &Saved) -> Option<String> {
+pub(super) fn tail(saved: &Saved) -> Option<String> {
     let kinds = &saved.detail.kinds;
     let takes_time = |kind: &&KindDetail| kind.bands.iter().any(|band| !band.waits.is_empty());
     let of = |name: &str| kinds.iter().filter(takes_time).find(|kind| kind.kind == name);
@@ -22,7 +22,7 @@ pub fn tail(saved: &Saved) -> Option<String> {
 }
 
 /// The curve and the table.
-pub fn section(saved: &Saved) -> String {
+pub(super) fn section(saved: &Saved) -> String {
     if saved.detail.kinds.is_empty() {
         return String::from("<p>No request was measured.</p>\n");
     }
@@ -67,7 +67,7 @@ fn percentiles(report: &Report) -> String {
 }
 
 /// A chart and a table of bands for each kind.
-pub fn waits(saved: &Saved) -> String {
+pub(super) fn waits(saved: &Saved) -> String {
     let kinds = &saved.detail.kinds;
     // Of one kind alone, all requests are those of the kind. A drive without a buffer to empty takes no time
     // to be flushed.
@@ -89,7 +89,7 @@ pub fn waits(saved: &Saved) -> String {
 }
 
 /// What requests of a kind are called.
-pub fn plural(kind: &str) -> String {
+pub(super) fn plural(kind: &str) -> String {
     match kind {
         "all" => String::from("All requests"),
         "read" => String::from("Reads"),

@@ -6,7 +6,7 @@ use tailcut_base::quantity::{show_count, show_rate};
 use tailcut_sim::Report;
 
 /// Throughput, and the resources that limit it.
-pub fn section(report: &Report) -> String {
+pub(super) fn section(report: &Report) -> String {
     let intro = "<p>What each resource had to do at the very least for these requests, and the rate of this mix of requests at which it \
         would have no pause left.</p>\n";
     String::from(intro) + &resources(report) + "<h3>Throughput by kind</h3>\n" + &throughput(report)

@@ -9,7 +9,7 @@ use tailcut_base::quantity::show_rate;
 use tailcut_sim::Report;
 
 /// The title of the page.
-pub fn title(report: &Report) -> String {
+pub(super) fn title(report: &Report) -> String {
     match &report.array {
         Some(array) => {
             format!("tailcut run: {} over {} x {}", array.layout, array.drives, report.drive_name)
@@ -19,7 +19,7 @@ pub fn title(report: &Report) -> String {
 }
 
 /// What ran, and figures in tiles.
-pub fn lead(report: &Report, scenario: &Scenario) -> String {
+pub(super) fn lead(report: &Report, scenario: &Scenario) -> String {
     let ran = show::what_ran(report, scenario, ColorMode::Plain);
     let lines: Vec<String> = ran.lines().map(escape).collect();
     let tiles: String = tiles(report)

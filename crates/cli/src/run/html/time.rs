@@ -7,7 +7,7 @@ use crate::html::markup::chart;
 use tailcut_sim::timeline::{HELD_BY, Timeline};
 
 /// Requests over time, what chips did, and what drives of an array did.
-pub fn sections(page: &mut Page, timeline: &Timeline) {
+pub(super) fn sections(page: &mut Page, timeline: &Timeline) {
     page.section("Over time", requests(timeline));
     page.section("Chips", chips(timeline));
     if timeline.drives.len() > 1 {

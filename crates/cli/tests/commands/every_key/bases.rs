@@ -1,7 +1,7 @@
 //! The runs in which the keys of a scenario are tried.
 
 /// A drive of four chips with some hundred requests: a few milliseconds.
-pub const DRIVE: &[&str] = &[
+pub(super) const DRIVE: &[&str] = &[
     "device.preset=g-1g",
     "device.geometry.channels=2",
     "device.geometry.chips=2",
@@ -63,7 +63,7 @@ const STORE: &[&str] =
     &["lsm.enabled=true", "lsm.scale=0.001", "device.geometry.blocks=128", "run.requests=0"];
 
 /// What the runs differ in beside the drive: a name, and settings. `FILE` is a trace, `JOBS` a file of fio jobs.
-pub const BASES: &[(&str, &[&[&str]])] = &[
+pub(super) const BASES: &[(&str, &[&[&str]])] = &[
     ("closed loop", &[]),
     ("open loop", &[OPEN]),
     ("bursts", &[OPEN, &["workload.arrivals=bursts", "workload.idle=3ms", "workload.burst_time=3ms"]]),

@@ -20,7 +20,7 @@ use tailcut_base::{Cause, Nanos, Op, Spans, Status, Time};
 
 /// Writes and trims on their way into the cache.
 #[derive(Debug)]
-pub struct Admission {
+pub(super) struct Admission {
     queue: VecDeque<RequestSlot>,
     /// Blocks of the first request that are admitted.
     done: u32,
@@ -34,12 +34,12 @@ pub struct Admission {
 
 impl Admission {
     /// Admission to a cache of at most `most` blocks.
-    pub fn new(most: usize) -> Admission {
+    pub(super) fn new(most: usize) -> Admission {
         Admission { queue: VecDeque::new(), done: 0, next: Time::ZERO, stopped: Time::ZERO, most }
     }
 
     /// True if a request waits.
-    pub fn is_waiting(&self) -> bool {
+    pub(super) fn is_waiting(&self) -> bool {
         !self.queue.is_empty()
     }
 }

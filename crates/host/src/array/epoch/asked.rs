@@ -9,7 +9,7 @@ use tailcut_base::cast::low_u32;
 
 /// Purpose of a request: packed into the token that drives and reads return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RequestPurpose {
+pub(super) enum RequestPurpose {
     /// A part of a host read.
     Read(RequestSlot),
     /// A part of a host read on a drive that had the token already: its epoch does not wait for it.
@@ -32,7 +32,7 @@ pub enum RequestPurpose {
 
 impl RequestPurpose {
     /// Packs the purpose into a token.
-    pub fn pack(self) -> u64 {
+    pub(super) fn pack(self) -> u64 {
         let (kind, id) = match self {
             RequestPurpose::Read(slot) => (0, slot.get()),
             RequestPurpose::Descriptor(id) => (1, id.get()),
@@ -48,7 +48,7 @@ impl RequestPurpose {
     }
 
     /// Unpacks a token.
-    pub fn unpack(number: u64) -> RequestPurpose {
+    pub(super) fn unpack(number: u64) -> RequestPurpose {
         let id = low_u32(number);
         match number >> 32 {
             0 => RequestPurpose::Read(RequestSlot::new(id)),

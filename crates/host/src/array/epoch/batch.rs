@@ -20,7 +20,7 @@ id! {
 
 /// Copies that are written together.
 #[derive(Debug)]
-pub struct Batch<B> {
+pub(super) struct Batch<B> {
     drive: DriveId,
     /// Life of the drive.
     life: u32,

@@ -21,7 +21,7 @@ id! {
 
 /// A copy of a block whose copies are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ComparedCopy {
+pub(super) struct ComparedCopy {
     comparison: ComparisonId,
     /// The copy number.
     copy: usize,
@@ -29,12 +29,12 @@ pub struct ComparedCopy {
 
 impl ComparedCopy {
     /// Packs it into a number.
-    pub fn pack(self) -> u32 {
+    pub(super) fn pack(self) -> u32 {
         self.comparison.get() * to_u32(MOST_COPIES) + to_u32(self.copy)
     }
 
     /// Unpacks a number.
-    pub fn unpack(number: u32) -> ComparedCopy {
+    pub(super) fn unpack(number: u32) -> ComparedCopy {
         let (comparison, copy) = (number / to_u32(MOST_COPIES), number as usize % MOST_COPIES);
         ComparedCopy { comparison: ComparisonId::new(comparison), copy }
     }
@@ -42,7 +42,7 @@ impl ComparedCopy {
 
 /// A block whose copies are compared.
 #[derive(Debug)]
-pub struct Comparison<B> {
+pub(super) struct Comparison<B> {
     block: u64,
     marks: Vec<Mark>,
     found: [Option<B>; MOST_COPIES],

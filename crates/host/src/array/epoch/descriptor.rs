@@ -16,7 +16,7 @@ const HEAD: usize = 8 + 4 + 4 + 16 + 4 + 4 + 8;
 const ENTRY: usize = 32;
 
 /// Largest number of entries of a descriptor.
-pub const ENTRIES_MOST: usize = (BLOCK_LEN - HEAD) / ENTRY;
+pub(super) const ENTRIES_MOST: usize = (BLOCK_LEN - HEAD) / ENTRY;
 
 id! {
     /// A descriptor slot of a drive: a block, counted from the first one with a descriptor.
@@ -25,7 +25,7 @@ id! {
 
 /// A version of a block, and the checksum of its content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Mark {
+pub(super) struct Mark {
     /// Later versions are higher; 0 for content before the first recorded version.
     pub version: u64,
     /// Checksum of the content; meaningless with version 0.
@@ -34,7 +34,7 @@ pub struct Mark {
 
 /// A block that a drive is about to change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DescriptorEntry {
+pub(super) struct DescriptorEntry {
     /// Block number of the host.
     pub block: u64,
     /// The new version.
@@ -45,7 +45,7 @@ pub struct DescriptorEntry {
 
 /// Blocks that a drive is about to change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Descriptor {
+pub(super) struct Descriptor {
     /// Identity of the array.
     pub array: u128,
     /// Its slot on the drive.
@@ -58,7 +58,7 @@ pub struct Descriptor {
 
 impl Descriptor {
     /// Encodes the descriptor as the bytes of a block.
-    pub fn encode(&self) -> Vec<u8> {
+    pub(super) fn encode(&self) -> Vec<u8> {
         assert!(self.entries.len() <= ENTRIES_MOST, "a descriptor is one block");
         let mut bytes = Vec::with_capacity(HEAD + ENTRY * self.entries.len());
         bytes.extend(MAGIC);
@@ -81,7 +81,7 @@ impl Descriptor {
     }
 
     /// Decodes a descriptor from a block; None if it is invalid or incomplete.
-    pub fn decode(bytes: &[u8]) -> Option<Descriptor> {
+    pub(super) fn decode(bytes: &[u8]) -> Option<Descriptor> {
         let u32_at = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
         let u64_at = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
         if bytes.get(..8)? != MAGIC || u32_at(36)? != FORMAT {

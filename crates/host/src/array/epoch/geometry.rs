@@ -15,7 +15,7 @@ use tailcut_base::ids::Id;
 
 /// A block on a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub(super) struct Place {
     /// The drive.
     pub drive: DriveId,
     /// The block on it.
@@ -24,7 +24,7 @@ pub struct Place {
 
 /// The places of all copies of a block, the first copy first.
 #[derive(Clone, Copy, Debug)]
-pub struct Places {
+pub(super) struct Places {
     places: [Place; MOST_COPIES],
     count: usize,
 }
@@ -40,7 +40,7 @@ impl Deref for Places {
 
 /// Geometry of an array with several copies of each block.
 #[derive(Clone, Debug)]
-pub struct Geometry {
+pub(super) struct Geometry {
     /// Placement of the copies.
     pub copies: Copies,
     /// Number of token groups.
@@ -89,42 +89,42 @@ impl Declustering {
 
 impl Geometry {
     /// Geometry of drives with data in `blocks`, in chunks of `chunk` blocks.
-    pub fn new(blocks: Range<u64>, chunk: u64, over: Declustering) -> Geometry {
+    pub(super) fn new(blocks: Range<u64>, chunk: u64, over: Declustering) -> Geometry {
         let rows = blocks.end.saturating_sub(blocks.start) / (over.copies as u64 * chunk);
         let copies = Copies { count: over.copies, drives: over.drives, first: blocks.start, chunk };
         Geometry { copies, groups: over.groups, chains: over.chains(), chunk, rows }
     }
 
     /// How many drives, token groups and copies there are.
-    pub fn declustering(&self) -> Declustering {
+    pub(super) fn declustering(&self) -> Declustering {
         Declustering { drives: self.copies.drives, groups: self.groups, copies: self.copies.count }
     }
 
     /// The drives of each token group.
-    pub fn members(&self) -> Vec<Vec<DriveId>> {
+    pub(super) fn members(&self) -> Vec<Vec<DriveId>> {
         let mut members = vec![Vec::new(); self.groups];
         DriveId::first(self.copies.drives).for_each(|drive| members[self.group(drive)].push(drive));
         members
     }
 
     /// Number of blocks of the host.
-    pub fn blocks(&self) -> u64 {
+    pub(super) fn blocks(&self) -> u64 {
         self.chains as u64 * self.rows * self.chunk
     }
 
     /// The token group of a drive.
-    pub fn group(&self, drive: DriveId) -> usize {
+    pub(super) fn group(&self, drive: DriveId) -> usize {
         self.declustering().group_of(drive)
     }
 
     /// The range of blocks on a drive that hold data.
-    pub fn data(&self) -> Range<u64> {
+    pub(super) fn data(&self) -> Range<u64> {
         self.copies.first..self.copies.first + self.copies.count as u64 * self.rows * self.chunk
     }
 
     /// The places of all copies of a block of the host.
     #[inline]
-    pub fn places(&self, block: u64) -> Places {
+    pub(super) fn places(&self, block: u64) -> Places {
         let (chunk, offset) = (block / self.chunk, block % self.chunk);
         let (row, drive) = (chunk / self.chains as u64, DriveId::at(to_usize(chunk % self.chains as u64)));
         let first = self.copies.first + self.copies.count as u64 * row * self.chunk + offset;
@@ -138,7 +138,7 @@ impl Geometry {
 
     /// The block of the host with a copy at this place, and the copy's number.
     #[inline]
-    pub fn host_block(&self, place: Place) -> Option<(u64, usize)> {
+    pub(super) fn host_block(&self, place: Place) -> Option<(u64, usize)> {
         if !self.data().contains(&place.block) {
             return None;
         }
@@ -153,7 +153,7 @@ impl Geometry {
     /// The first used block of a drive at or behind this place; the end of the data if there is none. With
     /// two groups and an odd number of drives, every other chunk of the first and of the last drive is
     /// unused.
-    pub fn used_from(&self, place: Place) -> u64 {
+    pub(super) fn used_from(&self, place: Place) -> u64 {
         let end = self.data().end;
         if place.block >= end || self.host_block(place).is_some() {
             return place.block.min(end);
@@ -164,7 +164,7 @@ impl Geometry {
     }
 
     /// The longest prefix of `blocks` of the host that is contiguous on a drive.
-    pub fn run(&self, blocks: Range<u64>) -> Range<u64> {
+    pub(super) fn run(&self, blocks: Range<u64>) -> Range<u64> {
         blocks.start..blocks.end.min((blocks.start / self.chunk + 1) * self.chunk)
     }
 }

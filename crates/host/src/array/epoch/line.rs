@@ -9,7 +9,7 @@ use tailcut_base::Time;
 
 /// A copy that waits to be written.
 #[derive(Clone, Copy, Debug)]
-pub struct Item {
+pub(super) struct Item {
     /// The copy.
     pub copy: CopyId,
     /// When it began to wait.
@@ -18,7 +18,7 @@ pub struct Item {
 
 /// A copy that was written and becomes durable with the next flush.
 #[derive(Clone, Copy, Debug)]
-pub struct Written {
+pub(super) struct Written {
     /// The copy.
     pub copy: CopyId,
     /// The version written.
@@ -27,7 +27,7 @@ pub struct Written {
 
 /// The dirty list of a drive. Each copy that joins it has a position; copies leave in order.
 #[derive(Debug)]
-pub struct Line {
+pub(super) struct Line {
     items: VecDeque<Item>,
     /// Number of copies that have joined; the position of the next.
     joined: u64,
@@ -65,7 +65,7 @@ pub struct Line {
 
 impl Line {
     /// An empty dirty list of a drive with `slots` descriptor slots.
-    pub fn new(slots: u64) -> Line {
+    pub(super) fn new(slots: u64) -> Line {
         Line {
             items: VecDeque::new(),
             joined: 0,
@@ -88,56 +88,56 @@ impl Line {
     }
 
     /// Number of copies that wait.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.items.len()
     }
 
     /// The copies that wait, in their order.
-    pub fn copies(&self) -> impl Iterator<Item = CopyId> {
+    pub(super) fn copies(&self) -> impl Iterator<Item = CopyId> {
         self.items.iter().map(|item| item.copy)
     }
 
     /// When the first copy began to wait.
-    pub fn oldest(&self) -> Option<Time> {
+    pub(super) fn oldest(&self) -> Option<Time> {
         self.items.front().map(|item| item.since)
     }
 
     /// True if an epoch would have work.
-    pub fn has_work(&self) -> bool {
+    pub(super) fn has_work(&self) -> bool {
         !self.items.is_empty() && self.clearing == 0
     }
 
     /// True if a request waits for a copy in it.
-    pub fn is_awaited(&self) -> bool {
+    pub(super) fn is_awaited(&self) -> bool {
         !self.waiting.is_empty()
     }
 
     /// Appends a copy.
-    pub fn push(&mut self, now: Time, copy: CopyId) {
+    pub(super) fn push(&mut self, now: Time, copy: CopyId) {
         self.items.push_back(Item { copy, since: now });
         self.joined += 1;
     }
 
     /// The first copy that this epoch may write.
-    pub fn first(&self) -> Option<CopyId> {
+    pub(super) fn first(&self) -> Option<CopyId> {
         let item = self.items.front().filter(|_| self.quota > 0);
         item.map(|item| item.copy)
     }
 
     /// Removes the first copy that this epoch may write.
-    pub fn pop(&mut self) -> Option<Item> {
+    pub(super) fn pop(&mut self) -> Option<Item> {
         self.quota = self.quota.checked_sub(1)?;
         self.items.pop_front()
     }
 
     /// Drops all waiting copies: the drive is lost.
-    pub fn clear(&mut self, mut each: impl FnMut(CopyId)) {
+    pub(super) fn clear(&mut self, mut each: impl FnMut(CopyId)) {
         self.quota = 0;
         self.items.drain(..).for_each(|item| each(item.copy));
     }
 
     /// `who` waits for all copies that have joined; false if all are durable.
-    pub fn wait(&mut self, who: WaiterId) -> bool {
+    pub(super) fn wait(&mut self, who: WaiterId) -> bool {
         if self.durable == self.joined {
             return false;
         }
@@ -149,12 +149,12 @@ impl Line {
     }
 
     /// All copies that have left the list are durable.
-    pub fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         self.durable = self.joined - self.items.len() as u64;
     }
 
     /// The next request whose wait is over.
-    pub fn released(&mut self) -> Option<WaiterId> {
+    pub(super) fn released(&mut self) -> Option<WaiterId> {
         let &(position, who) = self.waiting.front()?;
         if position > self.durable {
             return None;

@@ -10,7 +10,7 @@ use tailcut_base::ids::Pool;
 /// The descriptor slots at the start of a drive. Each is in use while a copy is *listed* there: until both
 /// copies of the block durably agree, or it is listed again on the drive.
 #[derive(Clone, Debug)]
-pub struct Ring {
+pub(super) struct Ring {
     slots: Pool<SlotId, Slot>,
     /// Number of slots on the drive.
     size: usize,
@@ -27,12 +27,12 @@ struct Slot {
 
 /// Slots that a ring needs so that one is always available when at most `blocks` are listed: all entries
 /// merged fit in half of the room.
-pub fn slots_for(blocks: u64) -> u64 {
+pub(super) fn slots_for(blocks: u64) -> u64 {
     2 * blocks.div_ceil(ENTRIES_MOST as u64) + SPARE
 }
 
 /// Largest number of blocks that may be listed in `slots` slots.
-pub fn blocks_for(slots: u64) -> u64 {
+pub(super) fn blocks_for(slots: u64) -> u64 {
     slots.saturating_sub(SPARE) / 2 * ENTRIES_MOST as u64
 }
 
@@ -41,12 +41,12 @@ const SPARE: u64 = 16;
 
 impl Ring {
     /// An empty ring of `slots` slots.
-    pub fn new(slots: u64) -> Ring {
+    pub(super) fn new(slots: u64) -> Ring {
         Ring { slots: Pool::new(), size: to_usize(slots) }
     }
 
     /// Drops all listings.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         *self = Ring::new(self.size as u64);
     }
 
@@ -55,12 +55,12 @@ impl Ring {
     }
 
     /// A slot for new entries; None if slots must be merged first.
-    pub fn take(&mut self) -> Option<SlotId> {
+    pub(super) fn take(&mut self) -> Option<SlotId> {
         (self.free() > 1).then(|| self.slots.allocate(Slot::default))
     }
 
     /// The last slot, for a merge; `merged` gets the slots whose entries fit in it.
-    pub fn take_merging(&mut self, merged: &mut Vec<SlotId>) -> Option<SlotId> {
+    pub(super) fn take_merging(&mut self, merged: &mut Vec<SlotId>) -> Option<SlotId> {
         if self.free() == 0 {
             return None;
         }
@@ -78,32 +78,32 @@ impl Ring {
     }
 
     /// Copies listed in a slot, including some that no longer rely on it.
-    pub fn listed(&self, slot: SlotId) -> &[CopyId] {
+    pub(super) fn listed(&self, slot: SlotId) -> &[CopyId] {
         &self.slots[slot].listed
     }
 
     /// Lists a copy in a slot.
-    pub fn list(&mut self, slot: SlotId, copy: CopyId) {
+    pub(super) fn list(&mut self, slot: SlotId, copy: CopyId) {
         let slot = &mut self.slots[slot];
         slot.live += 1;
         slot.listed.push(copy);
     }
 
     /// A copy no longer relies on a slot.
-    pub fn release(&mut self, slot: SlotId) {
+    pub(super) fn release(&mut self, slot: SlotId) {
         self.slots[slot].live -= 1;
         self.give_back_if_unused(slot);
     }
 
     /// Returns a slot without live entries.
-    pub fn give_back(&mut self, slot: SlotId) {
+    pub(super) fn give_back(&mut self, slot: SlotId) {
         assert_eq!(self.slots[slot].live, 0, "nothing is listed there");
         self.slots[slot].listed.clear();
         self.slots.release(slot);
     }
 
     /// A slot in which nothing came to be listed.
-    pub fn give_back_if_unused(&mut self, slot: SlotId) {
+    pub(super) fn give_back_if_unused(&mut self, slot: SlotId) {
         if self.slots[slot].live == 0 {
             self.give_back(slot);
         }
@@ -113,7 +113,7 @@ impl Ring {
 impl Ring {
     /// Each slot in use is relied on by as many copies as it counts, or is being written; `live` has the
     /// number of copies for each slot with any.
-    pub fn check(&self, live: &BTreeMap<SlotId, u32>) -> Result<(), String> {
+    pub(super) fn check(&self, live: &BTreeMap<SlotId, u32>) -> Result<(), String> {
         for (slot, used) in self.slots.allocated() {
             let copies = live.get(&slot).copied().unwrap_or(0);
             ensure!(used.live == copies, "slot {slot} counts {} copies of {copies}", used.live);

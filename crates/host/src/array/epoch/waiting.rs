@@ -16,7 +16,7 @@ id! {
 
 /// A wait for durability.
 #[derive(Clone, Copy, Debug)]
-pub struct Waiter {
+pub(super) struct Waiter {
     reason: WaitReason,
     /// Dirty lists that have not advanced far enough yet.
     pending: u32,
@@ -24,7 +24,7 @@ pub struct Waiter {
 
 /// What is waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WaitReason {
+pub(super) enum WaitReason {
     /// A request of the host.
     Host(RequestSlot),
     /// Blocks under scrub or repair.

@@ -32,7 +32,7 @@ pub enum Task {
 
 /// A pass: over the blocks of a drive being rebuilt, or over those of the host.
 #[derive(Debug)]
-pub struct Walk {
+pub(super) struct Walk {
     id: WalkId,
     task: Task,
     next: u64,

@@ -25,7 +25,7 @@ id! {
 
 /// Why blocks are processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WorkPurpose {
+pub(super) enum WorkPurpose {
     /// A read has found an error.
     Repair,
     /// Scrub: the pass.
@@ -36,7 +36,7 @@ pub enum WorkPurpose {
 
 /// Blocks being processed.
 #[derive(Debug)]
-pub struct Work<B> {
+pub(super) struct Work<B> {
     purpose: WorkPurpose,
     /// First block of the host.
     first: u64,

@@ -18,21 +18,21 @@ const SUMS_MAGIC: [u8; 8] = *b"tailcutB";
 const MARKS_MAGIC: [u8; 8] = *b"tailcutG";
 
 /// Checksums per block: the number of blocks of a region.
-pub const SUMS: usize = (BLOCK_LEN - HEAD) / 4;
+pub(super) const SUMS: usize = (BLOCK_LEN - HEAD) / 4;
 
 /// Marks per block.
-pub const MARKS: usize = (BLOCK_LEN - HEAD) / 2;
+pub(super) const MARKS: usize = (BLOCK_LEN - HEAD) / 2;
 
 /// Version of a region's checksums: counts how often they were written, modulo 2^16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Generation(u16);
+pub(super) struct Generation(u16);
 
 impl Generation {
     /// The checksums on the drive are not valid: the region is dirty.
-    pub const NONE: Generation = Generation(0);
+    pub(super) const NONE: Generation = Generation(0);
 
     /// The next version; never `NONE`.
-    pub fn next(self) -> Generation {
+    pub(super) fn next(self) -> Generation {
         Generation(self.0.checked_add(1).unwrap_or(1))
     }
 }
@@ -40,19 +40,19 @@ impl Generation {
 /// The array and the member that a block of checksums or marks belongs to; a replaced drive has another
 /// member identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Owner {
+pub(super) struct Owner {
     array: u128,
     member: MemberId,
 }
 
 impl Owner {
     /// The owner of the blocks of this member of an array.
-    pub fn new(array: u128, member: MemberId) -> Owner {
+    pub(super) fn new(array: u128, member: MemberId) -> Owner {
         Owner { array, member }
     }
 
     /// The owner after the member has been replaced by another drive.
-    pub fn renewed(self, member: MemberId) -> Owner {
+    pub(super) fn renewed(self, member: MemberId) -> Owner {
         Owner { member, ..self }
     }
 
@@ -64,12 +64,12 @@ impl Owner {
     }
 
     /// Encodes the block of a region's checksums.
-    pub fn sums(self, region: RegionId, of: Generation, sums: impl Iterator<Item = u32>) -> Vec<u8> {
+    pub(super) fn sums(self, region: RegionId, of: Generation, sums: impl Iterator<Item = u32>) -> Vec<u8> {
         self.block(Kind::Sums(region, of), sums.flat_map(u32::to_le_bytes))
     }
 
     /// Decodes the checksums of a region; None if the block does not hold those of this generation.
-    pub fn sums_of(
+    pub(super) fn sums_of(
         self,
         region: RegionId,
         of: Generation,
@@ -80,12 +80,12 @@ impl Owner {
     }
 
     /// Encodes a block of marks.
-    pub fn marks(self, mark: MarkId, marks: impl Iterator<Item = Generation>) -> Vec<u8> {
+    pub(super) fn marks(self, mark: MarkId, marks: impl Iterator<Item = Generation>) -> Vec<u8> {
         self.block(Kind::Marks(mark), marks.flat_map(|generation| generation.0.to_le_bytes()))
     }
 
     /// Decodes the marks in a block; None if it does not hold them.
-    pub fn marks_of(self, mark: MarkId, block: &[u8]) -> Option<impl Iterator<Item = Generation>> {
+    pub(super) fn marks_of(self, mark: MarkId, block: &[u8]) -> Option<impl Iterator<Item = Generation>> {
         let body = self.body(Kind::Marks(mark), block)?;
         let generation = |mark: &[u8]| Generation(u16::from_le_bytes(mark.try_into().expect("they are 2")));
         Some(body.chunks_exact(2).map(generation))

@@ -32,7 +32,7 @@ use tailcut_base::ids::IdVec;
 use tailcut_base::{Class, Op, Status, Time};
 
 /// Upper bound of checkpoint and batch numbers, which no array can reach.
-pub const COUNT_MAX: u64 = 1 << 62;
+pub(super) const COUNT_MAX: u64 = 1 << 62;
 
 /// Upper bound of the number of rows opened: beyond it, ages would soon be exhausted.
 const OPENED_MAX: u32 = u32::MAX - (1 << 26);
@@ -44,7 +44,7 @@ const FORMAT: u32 = 1;
 
 /// Position of a stream at the start of a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Start {
+pub(super) struct Start {
     /// Its row.
     pub here: Aged,
     /// The first batch without a descriptor.
@@ -53,7 +53,7 @@ pub struct Start {
 
 /// The header of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Header {
+pub(super) struct Header {
     /// Identity of the array.
     pub array: u128,
     /// Checkpoint number, counting up.
@@ -86,7 +86,7 @@ enum Phase {
 
 /// The writer of checkpoints.
 #[derive(Debug)]
-pub struct Checkpoint {
+pub(super) struct Checkpoint {
     phase: Phase,
     in_flight: u32,
     header: Header,
@@ -110,7 +110,7 @@ const DEPTH_KEPT: u32 = 1024;
 
 impl Checkpoint {
     /// The checkpoint that an empty log starts from has number 1.
-    pub fn new(drives: usize, every: u64) -> Checkpoint {
+    pub(super) fn new(drives: usize, every: u64) -> Checkpoint {
         let start = Start { here: Aged { row: Row::FIRST, age: 0 }, batch: 0 };
         let header = Header {
             array: 0,
@@ -135,25 +135,25 @@ impl Checkpoint {
     }
 
     /// Continues after the checkpoint with this number; `drives` drives may hold data that is not durable.
-    pub fn follow(&mut self, number: u64, drives: usize) {
+    pub(super) fn follow(&mut self, number: u64, drives: usize) {
         self.header.number = number;
         self.dirty = IdVec::filled(drives, true);
     }
 
     /// Number of the next checkpoint to be started.
-    pub fn next(&self) -> u64 {
+    pub(super) fn next(&self) -> u64 {
         self.header.number + 1
     }
 
     /// True while a checkpoint is being written.
-    pub fn is_under_way(&self) -> bool {
+    pub(super) fn is_under_way(&self) -> bool {
         self.phase != Phase::Idle
     }
 }
 
 impl Header {
     /// Encodes the header as the bytes of a block.
-    pub fn encode(&self) -> Vec<u8> {
+    pub(super) fn encode(&self) -> Vec<u8> {
         let mut bytes = begin(HEADER, self.array, self.number);
         bytes.extend(self.pieces.to_le_bytes());
         bytes.extend(self.opened.to_le_bytes());
@@ -169,7 +169,7 @@ impl Header {
     }
 
     /// True if all its values are possible.
-    pub fn is_possible(&self, geometry: &Geometry) -> bool {
+    pub(super) fn is_possible(&self, geometry: &Geometry) -> bool {
         let is_start = |start: &Start| {
             start.here.row.get() < geometry.all_rows()
                 && start.here.age < self.opened
@@ -182,7 +182,7 @@ impl Header {
     }
 
     /// Decodes a header from a block; None if it is not one.
-    pub fn decode(bytes: &[u8]) -> Option<Header> {
+    pub(super) fn decode(bytes: &[u8]) -> Option<Header> {
         let mut fields = Fields::checked(bytes, HEADER)?;
         let array = u128::from_le_bytes(fields.take()?);
         let (number, pieces) = (fields.u64()?, fields.u64()?);
@@ -213,7 +213,7 @@ fn begin(magic: [u8; 8], array: u128, number: u64) -> Vec<u8> {
 
 /// Content of a piece.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Piece {
+pub(super) enum Piece {
     /// Entries of the map, and ages of rows.
     Map(Vec<u64>),
     /// Checksums of blocks of one drive.
@@ -221,7 +221,7 @@ pub enum Piece {
 }
 
 /// Decodes a block as piece `index` of the checkpoint with this header; None if it is not.
-pub fn decode_piece(bytes: &[u8], header: &Header, index: u64, geometry: &Geometry) -> Option<Piece> {
+pub(super) fn decode_piece(bytes: &[u8], header: &Header, index: u64, geometry: &Geometry) -> Option<Piece> {
     let has_sums = geometry.sums_of(index).is_some();
     let mut fields = Fields::checked(bytes, if has_sums { SUMS } else { PIECE })?;
     let is_it = u128::from_le_bytes(fields.take()?) == header.array && fields.u64()? == header.number;

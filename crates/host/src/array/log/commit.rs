@@ -18,7 +18,7 @@ use tailcut_base::{Cause, Class, Op, Spans, Status, Time};
 
 /// A waiter for a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waiter {
+pub(super) enum Waiter {
     /// A request of the host.
     Host(RequestSlot),
     /// Victims whose blocks have been moved.
@@ -40,7 +40,7 @@ enum Phase {
 
 /// The commits of a stream.
 #[derive(Debug, Default)]
-pub struct Commit {
+pub(super) struct Commit {
     phase: Phase,
     /// Rows that the current commit covers.
     begun: u32,

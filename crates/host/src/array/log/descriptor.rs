@@ -27,12 +27,12 @@ const ENTRY: usize = 14;
 const TRIM: usize = 11;
 
 /// Largest number of entries of a descriptor without trims.
-pub const ENTRIES_MAX: u32 = 286;
+pub(super) const ENTRIES_MAX: u32 = 286;
 const _: () = assert!(ENTRIES_MAX as usize == (BLOCK_LEN - HEADER) / ENTRY);
 
 /// Describes one block of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub(super) struct Entry {
     /// The block of the host.
     pub block: u64,
     /// Checksum of the content.
@@ -43,7 +43,7 @@ pub struct Entry {
 
 /// Blocks trimmed by the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Trim {
+pub(super) struct Trim {
     /// Number of entries of the batch before the trim.
     pub after: u16,
     /// First block.
@@ -54,7 +54,7 @@ pub struct Trim {
 
 /// A row and the age of its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Aged {
+pub(super) struct Aged {
     /// The row.
     pub row: Row,
     /// Number of rows opened before it.
@@ -63,7 +63,7 @@ pub struct Aged {
 
 /// A descriptor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Descriptor {
+pub(super) struct Descriptor {
     /// Identity of the array.
     pub array: u128,
     /// The row that contains it.
@@ -85,13 +85,13 @@ pub struct Descriptor {
 }
 
 /// True if a descriptor has room for another entry or trim.
-pub fn has_room(entries: &[Entry], trims: &[Trim]) -> bool {
+pub(super) fn has_room(entries: &[Entry], trims: &[Trim]) -> bool {
     HEADER + (entries.len() + 1) * ENTRY + (trims.len() + 1) * TRIM <= BLOCK_LEN
 }
 
 impl Descriptor {
     /// Encodes the descriptor as the bytes of a block.
-    pub fn encode(&self) -> Vec<u8> {
+    pub(super) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(BLOCK_LEN);
         bytes.extend(DESCRIPTOR);
         bytes.extend([0; 4]);
@@ -124,7 +124,7 @@ impl Descriptor {
     }
 
     /// Decodes a descriptor from a block; None if it is not one.
-    pub fn decode(bytes: &[u8]) -> Option<Descriptor> {
+    pub(super) fn decode(bytes: &[u8]) -> Option<Descriptor> {
         let mut fields = Fields::checked(bytes, DESCRIPTOR)?;
         let array = u128::from_le_bytes(fields.take()?);
         let here = Aged { row: Row::new(fields.u32()?), age: fields.u32()? };
@@ -144,7 +144,7 @@ impl Descriptor {
 
 /// The summary of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Summary {
+pub(super) struct Summary {
     /// Identity of the array.
     pub array: u128,
     /// The row.
@@ -157,7 +157,7 @@ pub struct Summary {
 
 impl Summary {
     /// Encodes the summary as the bytes of a block.
-    pub fn encode(&self) -> Vec<u8> {
+    pub(super) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(BLOCK_LEN);
         bytes.extend(SUMMARY);
         bytes.extend([0; 4]);
@@ -173,7 +173,7 @@ impl Summary {
     }
 
     /// Decodes a summary from a block; None if it is not one.
-    pub fn decode(bytes: &[u8]) -> Option<Summary> {
+    pub(super) fn decode(bytes: &[u8]) -> Option<Summary> {
         let mut fields = Fields::checked(bytes, SUMMARY)?;
         let array = u128::from_le_bytes(fields.take()?);
         let here = Aged { row: Row::new(fields.u32()?), age: fields.u32()? };
@@ -184,7 +184,7 @@ impl Summary {
 }
 
 /// Pads the block with zeros and sets its checksum.
-pub fn sum(bytes: &mut Vec<u8>) {
+pub(super) fn sum(bytes: &mut Vec<u8>) {
     assert!(bytes.len() <= BLOCK_LEN, "it fits a block");
     bytes.resize(BLOCK_LEN, 0);
     let sum = crc32c(&bytes[12..]);
@@ -193,7 +193,7 @@ pub fn sum(bytes: &mut Vec<u8>) {
 
 /// Reads fields in sequence.
 #[derive(Debug)]
-pub struct Fields<'b> {
+pub(super) struct Fields<'b> {
     bytes: &'b [u8],
     /// Offset of the next byte.
     at: usize,
@@ -201,7 +201,7 @@ pub struct Fields<'b> {
 
 impl<'b> Fields<'b> {
     /// The fields behind magic, checksum and format; None if one of these is wrong.
-    pub fn checked(bytes: &'b [u8], magic: [u8; 8]) -> Option<Fields<'b>> {
+    pub(super) fn checked(bytes: &'b [u8], magic: [u8; 8]) -> Option<Fields<'b>> {
         let mut fields = Fields { bytes, at: 0 };
         let is_ours = fields.take::<8>()? == magic
             && fields.u32()? == crc32c(bytes.get(12..)?)
@@ -210,7 +210,7 @@ impl<'b> Fields<'b> {
     }
 
     /// The next `N` bytes.
-    pub fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+    pub(super) fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let field = self.bytes.get(self.at..self.at + N)?;
         self.at += N;
         field.try_into().ok()
@@ -221,17 +221,17 @@ impl<'b> Fields<'b> {
     }
 
     /// A 32-bit number.
-    pub fn u32(&mut self) -> Option<u32> {
+    pub(super) fn u32(&mut self) -> Option<u32> {
         self.take().map(u32::from_le_bytes)
     }
 
     /// A 64-bit number.
-    pub fn u64(&mut self) -> Option<u64> {
+    pub(super) fn u64(&mut self) -> Option<u64> {
         self.take().map(u64::from_le_bytes)
     }
 
     /// A 40-bit number.
-    pub fn number(&mut self) -> Option<u64> {
+    pub(super) fn number(&mut self) -> Option<u64> {
         self.take::<ENTRY_BYTES>().map(|bytes| unpack(&bytes))
     }
 

@@ -33,7 +33,7 @@ const OPEN_PART: u32 = 64;
 
 /// Admission of writes of the host.
 #[derive(Debug)]
-pub struct Admission {
+pub(super) struct Admission {
     /// When the next write may be admitted.
     next: Time,
     /// When there was last no room.
@@ -47,7 +47,7 @@ pub struct Admission {
 
 impl Admission {
     /// Admission of at most `cache` bytes in rows of the host.
-    pub fn new(cache: u64, geometry: &Geometry) -> Admission {
+    pub(super) fn new(cache: u64, geometry: &Geometry) -> Admission {
         let row = u64::from(geometry.segment * geometry.data) * BLOCK_BYTES;
         let rows = to_usize((cache / row).min(u64::from(geometry.rows / OPEN_PART)).max(2));
         Admission {

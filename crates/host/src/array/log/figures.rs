@@ -75,7 +75,7 @@ pub struct LogFigures {
 }
 
 /// Largest number of collected rows kept in the list.
-pub const RECENT_MAX: usize = 4096;
+pub(super) const RECENT_MAX: usize = 4096;
 
 impl LogFigures {
     /// Nothing yet, of a log whose rows have `row_positions` positions.

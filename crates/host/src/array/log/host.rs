@@ -26,7 +26,7 @@ id! {
 
 /// Blocks that are read in one request: consecutive on a drive, and at equal steps in the host request.
 #[derive(Clone, Copy, Debug)]
-pub struct Run {
+pub(super) struct Run {
     slot: RequestSlot,
     row: Row,
     drive: DriveId,
@@ -39,7 +39,7 @@ pub struct Run {
 
 /// Reads in progress.
 #[derive(Debug, Default)]
-pub struct Runs {
+pub(super) struct Runs {
     runs: Slab<RunId, Run>,
     /// For each drive, the run being assembled; and the drives that have one.
     building: IdVec<DriveId, Option<Run>>,
@@ -48,12 +48,12 @@ pub struct Runs {
 
 impl Runs {
     /// True if no read is in progress.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
 
     /// No reads, over `drives` drives.
-    pub fn new(drives: usize) -> Runs {
+    pub(super) fn new(drives: usize) -> Runs {
         Runs { building: IdVec::filled(drives, None), ..Runs::default() }
     }
 }

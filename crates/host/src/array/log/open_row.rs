@@ -23,11 +23,11 @@ impl OpenRowId {
 }
 
 /// Content of a position without a block of the host.
-pub const NO_BLOCK: u64 = 0;
+pub(super) const NO_BLOCK: u64 = 0;
 
 /// A row being written.
 #[derive(Clone, Debug)]
-pub struct OpenRow<B> {
+pub(super) struct OpenRow<B> {
     /// The row and its age.
     pub here: Aged,
     /// Its stream.
@@ -90,7 +90,7 @@ impl ColumnPart {
 
 impl<B: Block> OpenRow<B> {
     /// An empty row.
-    pub fn new(geometry: &Geometry) -> OpenRow<B> {
+    pub(super) fn new(geometry: &Geometry) -> OpenRow<B> {
         let slots = (geometry.segment * geometry.width) as usize;
         OpenRow {
             here: Aged { row: Row::FIRST, age: 0 },
@@ -110,7 +110,7 @@ impl<B: Block> OpenRow<B> {
     }
 
     /// Begins a row; `is_present` selects the columns that are present.
-    pub fn begin(
+    pub(super) fn begin(
         &mut self,
         geometry: &Geometry,
         here: Aged,
@@ -141,7 +141,7 @@ impl<B: Block> OpenRow<B> {
 
     /// Appends a block. Returns its position, and false if its drive is missing, so that it is on no drive.
     /// The last block of a stripe completes its parity.
-    pub fn put(&mut self, content: B, waiter: Option<RequestSlot>, block: u64) -> (u32, bool) {
+    pub(super) fn put(&mut self, content: B, waiter: Option<RequestSlot>, block: u64) -> (u32, bool) {
         let position = self.next;
         let (stripe, k) = (position / self.data, position % self.data);
         let column = self.column(k);
@@ -164,7 +164,7 @@ impl<B: Block> OpenRow<B> {
     }
 
     /// Closes the row behind a full stripe with the summaries of its data columns, in order.
-    pub fn close(&mut self, summaries: impl Iterator<Item = B>) {
+    pub(super) fn close(&mut self, summaries: impl Iterator<Item = B>) {
         assert!(self.next.is_multiple_of(self.data) && !self.is_closing);
         self.is_closing = true;
         let last = self.segment - 1;
@@ -184,30 +184,30 @@ impl<B: Block> OpenRow<B> {
     }
 
     /// Number of full stripes of data.
-    pub fn stripes(&self) -> u32 {
+    pub(super) fn stripes(&self) -> u32 {
         self.next / self.data
     }
 
     /// The content of an incomplete block.
-    pub fn content(&self, column: Column, stripe: u32) -> &B {
+    pub(super) fn content(&self, column: Column, stripe: u32) -> &B {
         assert!(stripe >= self.complete);
         &self.content[self.slot(column, stripe)]
     }
 
     /// Marks all blocks of a missing column as sent.
-    pub fn skip(&mut self, column: Column) {
+    pub(super) fn skip(&mut self, column: Column) {
         let part = &mut self.parts[column];
         assert!(part.is_absent, "a column that is there is written");
         part.sent = if self.is_closing { self.segment } else { part.filled };
     }
 
     /// True if a present column has fewer than `depth` writes in flight.
-    pub fn has_room(&self, column: Column, depth: u32) -> bool {
+    pub(super) fn has_room(&self, column: Column, depth: u32) -> bool {
         to_u32(self.parts[column].flights.len()) < depth
     }
 
     /// The next stripes to write on a present column, at most `most`.
-    pub fn take(&mut self, column: Column, most: u32) -> Option<Range<u32>> {
+    pub(super) fn take(&mut self, column: Column, most: u32) -> Option<Range<u32>> {
         let part = &mut self.parts[column];
         if part.sent >= part.filled {
             if !self.is_closing || part.sent >= self.segment || part.until < self.segment {
@@ -228,7 +228,7 @@ impl<B: Block> OpenRow<B> {
     }
 
     /// Announces the new blocks of a column: they wait for its token from `now` on.
-    pub fn announce(&mut self, now: Time, column: Column) {
+    pub(super) fn announce(&mut self, now: Time, column: Column) {
         let end = self.is_closing.then(|| self.stripes() + 1);
         let part = &mut self.parts[column];
         let known = end.unwrap_or(part.filled);
@@ -239,14 +239,14 @@ impl<B: Block> OpenRow<B> {
     }
 
     /// Makes the gate of a drive count all waiting blocks. Returns the increase.
-    pub fn keep(&mut self, column: Column) -> u32 {
+    pub(super) fn keep(&mut self, column: Column) -> u32 {
         let part = &mut self.parts[column];
         let before = std::mem::replace(&mut part.kept, part.announced - part.gone);
         part.kept - before
     }
 
     /// Makes the gate of a drive count no more than the waiting blocks. Returns the decrease.
-    pub fn release(&mut self, column: Column) -> u32 {
+    pub(super) fn release(&mut self, column: Column) -> u32 {
         let part = &mut self.parts[column];
         let released = part.kept.saturating_sub(part.announced - part.gone);
         part.kept -= released;
@@ -254,13 +254,13 @@ impl<B: Block> OpenRow<B> {
     }
 
     /// Permits sending the blocks of a column that are known by now.
-    pub fn permit(&mut self, column: Column) {
+    pub(super) fn permit(&mut self, column: Column) {
         let part = &mut self.parts[column];
         part.until = if self.is_closing { self.segment } else { part.filled };
     }
 
     /// The next group of blocks sent since the last call: how many have waited, and since when.
-    pub fn waited(&mut self, column: Column) -> Option<(u32, Time)> {
+    pub(super) fn waited(&mut self, column: Column) -> Option<(u32, Time)> {
         let part = &mut self.parts[column];
         let &(until, since) = part.since.front()?;
         let before = part.waited;
@@ -275,35 +275,35 @@ impl<B: Block> OpenRow<B> {
     }
 
     /// Copies the content of some stripes on a column, for its drive.
-    pub fn copy(&self, column: Column, stripes: Range<u32>, into: &mut Vec<B>) {
+    pub(super) fn copy(&self, column: Column, stripes: Range<u32>, into: &mut Vec<B>) {
         into.extend(stripes.map(|stripe| self.content[self.slot(column, stripe)].clone()));
     }
 
     /// Takes the request that waits for a block, if any.
-    pub fn take_waiter(&mut self, column: Column, stripe: u32) -> Option<RequestSlot> {
+    pub(super) fn take_waiter(&mut self, column: Column, stripe: u32) -> Option<RequestSlot> {
         let slot = self.slot(column, stripe);
         let waiter = std::mem::replace(&mut self.waiters[slot], RequestSlot::NONE);
         (waiter != RequestSlot::NONE).then_some(waiter)
     }
 
     /// True if a column gets no part of this row.
-    pub fn is_absent(&self, column: Column) -> bool {
+    pub(super) fn is_absent(&self, column: Column) -> bool {
         self.parts[column].is_absent
     }
 
     /// Excludes a column from the rest of this row.
-    pub fn set_absent(&mut self, column: Column) {
+    pub(super) fn set_absent(&mut self, column: Column) {
         self.parts[column].is_absent = true;
     }
 
     /// Takes the request that waits for an unsent block, if any.
-    pub fn take_unsent(&mut self, column: Column, stripe: u32) -> Option<RequestSlot> {
+    pub(super) fn take_unsent(&mut self, column: Column, stripe: u32) -> Option<RequestSlot> {
         let is_unsent = stripe >= self.parts[column].sent;
         if is_unsent { self.take_waiter(column, stripe) } else { None }
     }
 
     /// A write has completed.
-    pub fn ended(&mut self, column: Column, start: u32) {
+    pub(super) fn ended(&mut self, column: Column, start: u32) {
         let part = &mut self.parts[column];
         let flight = part.flights.iter_mut().find(|flight| flight.start == start);
         flight.expect("it was in flight").has_ended = true;
@@ -314,7 +314,7 @@ impl<B: Block> OpenRow<B> {
     }
 
     /// Drops the content of complete stripes.
-    pub fn forget(&mut self) {
+    pub(super) fn forget(&mut self) {
         let done = self.parts.iter().map(ColumnPart::done).min().expect("a row has columns");
         while self.complete < done {
             let first = (self.complete * self.width) as usize;
@@ -324,12 +324,12 @@ impl<B: Block> OpenRow<B> {
     }
 
     /// True if the whole row is on the drives.
-    pub fn is_finished(&self) -> bool {
+    pub(super) fn is_finished(&self) -> bool {
         self.is_closing && self.complete == self.segment
     }
 
     /// True if writes are in flight.
-    pub fn in_flight(&self) -> bool {
+    pub(super) fn in_flight(&self) -> bool {
         self.parts.iter().any(|part| part.flights.iter().any(|flight| !flight.has_ended))
     }
 }

@@ -45,7 +45,7 @@ enum Task {
 
 /// A scan over rows.
 #[derive(Debug)]
-pub struct RowScan<B> {
+pub(super) struct RowScan<B> {
     task: Task,
     /// Age limit: younger rows have been written since the start.
     before: u32,

@@ -21,7 +21,7 @@ use tailcut_base::cast::to_u32;
 
 /// Free space, and the requests that wait for it.
 #[derive(Debug)]
-pub struct Space {
+pub(super) struct Space {
     /// The group being written.
     pub front: GroupId,
     /// The group being collected.
@@ -57,7 +57,7 @@ pub(super) const PARTS: u64 = 1 << 16;
 
 impl Space {
     /// Space of a log with this geometry.
-    pub fn new(geometry: &Geometry, config: &LogConfig) -> Space {
+    pub(super) fn new(geometry: &Geometry, config: &LogConfig) -> Space {
         let rows = geometry.rows;
         let share = to_u32(u64::from(rows) * u64::from(config.collect_below) / 1_000_000);
         let collect_below = share.max(2);

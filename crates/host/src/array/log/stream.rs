@@ -23,13 +23,13 @@ use tailcut_base::ids::IdVec;
 use tailcut_base::{Class, Op, Spans, Status, Time};
 
 /// The stream of what the host writes.
-pub const HOST: usize = 0;
+pub(super) const HOST: usize = 0;
 /// The stream of blocks moved by collection.
-pub const MOVED: usize = 1;
+pub(super) const MOVED: usize = 1;
 
 /// One of the two logs.
 #[derive(Debug)]
-pub struct Stream {
+pub(super) struct Stream {
     /// Its open row; [`OpenRowId::NONE`] before the first.
     pub open: OpenRowId,
     /// Its rows that are not completely written.
@@ -48,7 +48,7 @@ pub struct Stream {
 
 /// Appended blocks and trims without a descriptor.
 #[derive(Debug, Default)]
-pub struct Batch {
+pub(super) struct Batch {
     /// Batch number in the stream, counting up.
     pub number: u64,
     first: u32,
@@ -58,14 +58,14 @@ pub struct Batch {
 
 impl Batch {
     /// True if a descriptor would have nothing to cover.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.trims.is_empty()
     }
 }
 
 impl Stream {
     /// A stream without a row, over `drives` drives.
-    pub fn new(drives: usize) -> Stream {
+    pub(super) fn new(drives: usize) -> Stream {
         Stream {
             open: OpenRowId::NONE,
             closing: Vec::new(),
@@ -80,7 +80,7 @@ impl Stream {
 
 /// Largest number of rows that a stream begins without a commit. Recovery does not see the ages of rows of
 /// which nothing became durable, and these must not be reused: it skips as many.
-pub const BEGUN_MAX: u32 = 2048;
+pub(super) const BEGUN_MAX: u32 = 2048;
 
 impl<B: Block> Log<B> {
     /// The row that a stream appends to.
@@ -417,7 +417,7 @@ impl<B: Block> Log<B> {
 }
 
 /// True if all other drives of the group are in sync, so that the parity covers this drive.
-pub fn can_do_without<B: Block>(core: &Core<B>, drive: DriveId) -> bool {
+pub(super) fn can_do_without<B: Block>(core: &Core<B>, drive: DriveId) -> bool {
     let others = core.missing_beside(drive) - usize::from(!core.drives.is_in_sync(drive));
     core.config.layout.is_redundant() && others == 0
 }

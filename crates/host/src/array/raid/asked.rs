@@ -6,7 +6,7 @@ use tailcut_base::Time;
 
 /// State of the reads of the cells of a unit.
 #[derive(Debug, Default)]
-pub struct CellReads {
+pub(super) struct CellReads {
     /// Cells requested.
     pub cells: Cells,
     /// Cells received.
@@ -21,19 +21,19 @@ pub struct CellReads {
 
 impl CellReads {
     /// Resets the state.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         (self.cells, self.known) = (Cells::NONE, Cells::NONE);
         (self.taken, self.refused) = (Cells::NONE, Cells::NONE);
     }
 
     /// Records that cells are requested, perhaps again.
-    pub fn ask(&mut self, cells: Cells) {
+    pub(super) fn ask(&mut self, cells: Cells) {
         self.cells |= cells;
         self.refused = self.refused & !cells;
     }
 
     /// The drive of a role declines cells before `until`.
-    pub fn refuse(&mut self, role: usize, cells: Cells, until: Time) {
+    pub(super) fn refuse(&mut self, role: usize, cells: Cells, until: Time) {
         if self.until.len() <= role {
             self.until.resize(role + 1, Time::ZERO);
         }
@@ -43,23 +43,23 @@ impl CellReads {
     }
 
     /// True if a drive has declined any cell.
-    pub fn has_refusals(&self) -> bool {
+    pub(super) fn has_refusals(&self) -> bool {
         !self.taken.is_empty()
     }
 
     /// The subset of cells that are outstanding because their drives are busy.
-    pub fn taken(&self, cells: Cells) -> Cells {
+    pub(super) fn taken(&self, cells: Cells) -> Cells {
         cells & self.taken & !self.known
     }
 
     /// Time until which a cell is expected to keep its row waiting.
-    pub fn until(&self, now: Time, shape: &Geometry, cell: usize) -> Time {
+    pub(super) fn until(&self, now: Time, shape: &Geometry, cell: usize) -> Time {
         let is_taken = self.taken.contains(cell) && !self.known.contains(cell);
         if is_taken { self.until[shape.role_of(cell)].max(now) } else { Time::ZERO }
     }
 
     /// True if all of these cells are received.
-    pub fn knows(&self, cells: Cells) -> bool {
+    pub(super) fn knows(&self, cells: Cells) -> bool {
         (cells & !self.known).is_empty()
     }
 }

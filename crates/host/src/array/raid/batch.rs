@@ -15,7 +15,7 @@ id! {
 
 /// A batch of writes.
 #[derive(Debug)]
-pub struct Batch<B> {
+pub(super) struct Batch<B> {
     /// The unit.
     pub unit: u64,
     /// Pieces of host requests in the batch.
@@ -63,7 +63,7 @@ pub struct Batch<B> {
 
 /// The reads required before rows can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub(super) struct Plan {
     /// Cells to read; the parity of a row is the exclusive or of the cells read and the cells written.
     pub reads: Cells,
     /// Parity cells to write.
@@ -72,7 +72,7 @@ pub struct Plan {
 
 impl<B: Block> Batch<B> {
     /// An empty batch.
-    pub fn new(cells: usize) -> Batch<B> {
+    pub(super) fn new(cells: usize) -> Batch<B> {
         Batch {
             unit: 0,
             pieces: Vec::new(),
@@ -99,7 +99,7 @@ impl<B: Block> Batch<B> {
     }
 
     /// Restarts the batch for other pieces.
-    pub fn begin(&mut self, now: Time, unit: u64, pieces: &[PieceId]) {
+    pub(super) fn begin(&mut self, now: Time, unit: u64, pieces: &[PieceId]) {
         self.unit = unit;
         self.pieces.clear();
         self.pieces.extend_from_slice(pieces);
@@ -111,7 +111,7 @@ impl<B: Block> Batch<B> {
     }
 
     /// A stage has ended, whose last part took `spans`.
-    pub fn account(&mut self, now: Time, spans: &Spans) {
+    pub(super) fn account(&mut self, now: Time, spans: &Spans) {
         let passed = now.since(self.mark);
         let known = spans.total();
         if known <= passed {
@@ -124,7 +124,7 @@ impl<B: Block> Batch<B> {
     }
 
     /// Starts the reads for the parity of its rows.
-    pub fn begin_reading(&mut self, shape: &Geometry, plan: Plan, unknown: Cells) {
+    pub(super) fn begin_reading(&mut self, shape: &Geometry, plan: Plan, unknown: Cells) {
         for cell in plan.parities.iter() {
             self.content[cell] = B::default();
         }
@@ -136,7 +136,7 @@ impl<B: Block> Batch<B> {
     }
 
     /// Adds blocks of neighbouring cells from a drive to the parity of their rows.
-    pub fn take(&mut self, shape: &Geometry, first: usize, blocks: &[B]) {
+    pub(super) fn take(&mut self, shape: &Geometry, first: usize, blocks: &[B]) {
         let parity = shape.parity_role() * shape.rows;
         for (cell, block) in (first..).zip(blocks) {
             self.asked.known.insert(cell);
@@ -147,14 +147,14 @@ impl<B: Block> Batch<B> {
     }
 
     /// True if the parity of each row can be computed.
-    pub fn knows_enough(&self, shape: &Geometry) -> bool {
+    pub(super) fn knows_enough(&self, shape: &Geometry) -> bool {
         let mut rows = (0..shape.rows).filter(|&row| shape.row_meets(self.data, row));
         rows.all(|row| ways(shape, self.data, row).into_iter().any(|way| self.asked.knows(way)))
     }
 
     /// The next cells to request after some drives have declined: with fail-fast, and without. Each row uses
     /// the way that is free first.
-    pub fn next(&self, now: Time, shape: &Geometry) -> [Cells; 2] {
+    pub(super) fn next(&self, now: Time, shape: &Geometry) -> [Cells; 2] {
         let mut next = [Cells::NONE; 2];
         let refused = self.asked.refused;
         for row in (0..shape.rows).filter(|&row| shape.row_meets(self.data, row)) {
@@ -174,7 +174,7 @@ impl<B: Block> Batch<B> {
     }
 
     /// Completes the parity after all reads.
-    pub fn close_parity(&mut self, shape: &Geometry, parities: Cells) {
+    pub(super) fn close_parity(&mut self, shape: &Geometry, parities: Cells) {
         let parity = shape.parity_role() * shape.rows;
         for row in (0..shape.rows).filter(|row| parities.contains(parity + row)) {
             let [_, others] = ways(shape, self.data, row);
@@ -193,7 +193,7 @@ impl<B: Block> Batch<B> {
 
     /// The written cells that can be trimmed instead: whole rows, since the parity of trimmed blocks is a
     /// trimmed block.
-    pub fn trimmable(&self, shape: &Geometry) -> Cells {
+    pub(super) fn trimmable(&self, shape: &Geometry) -> Cells {
         if self.fua {
             // A trim is not durable at completion, and it may have replaced a write of the batch that must
             // be.
@@ -213,7 +213,7 @@ impl<B: Block> Batch<B> {
     }
 
     /// Drops the content.
-    pub fn clear(&mut self, shape: &Geometry) {
+    pub(super) fn clear(&mut self, shape: &Geometry) {
         for cell in (self.data | shape.role_cells(shape.parity_role())).iter() {
             if let Some(content) = self.content.get_mut(cell) {
                 *content = B::default();
@@ -237,7 +237,7 @@ fn ways(shape: &Geometry, data: Cells, row: usize) -> [Cells; 2] {
 /// with fewer reads: read-modify-write (old content of the written cells, and old parity) or
 /// reconstruct-write (unwritten cells). If equal, reconstruct-write (as Linux md does by default), which does
 /// not rely on the old parity. None if neither is possible for some row.
-pub fn plan(shape: &Geometry, data: Cells, unknown: Cells, parity_is_there: bool) -> Option<Plan> {
+pub(super) fn plan(shape: &Geometry, data: Cells, unknown: Cells, parity_is_there: bool) -> Option<Plan> {
     let mut plan = Plan { reads: Cells::NONE, parities: Cells::NONE };
     if !shape.has_parity() || !parity_is_there {
         return Some(plan);

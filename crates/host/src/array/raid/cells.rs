@@ -3,20 +3,20 @@
 use std::ops::{BitAnd, BitOr, BitOrAssign, Not, Range};
 
 /// Largest number of cells of a unit.
-pub const CELLS_MOST: usize = 252;
+pub(super) const CELLS_MOST: usize = 252;
 
 /// A set of cells: the blocks of a unit, numbered role by role, and within a role row by row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cells {
+pub(super) struct Cells {
     words: [u64; 4],
 }
 
 impl Cells {
     /// The empty set.
-    pub const NONE: Cells = Cells { words: [0; 4] };
+    pub(super) const NONE: Cells = Cells { words: [0; 4] };
 
     /// The cells of a range.
-    pub fn range(range: Range<usize>) -> Cells {
+    pub(super) fn range(range: Range<usize>) -> Cells {
         let mut cells = Cells::NONE;
         for (word, bits) in cells.words.iter_mut().enumerate() {
             let from = range.start.clamp(word * 64, word * 64 + 64) - word * 64;
@@ -30,35 +30,35 @@ impl Cells {
 
     /// Adds a cell.
     #[inline]
-    pub fn insert(&mut self, cell: usize) {
+    pub(super) fn insert(&mut self, cell: usize) {
         self.words[cell / 64] |= 1 << (cell % 64);
     }
 
     /// True if the set contains a cell.
     #[inline]
-    pub fn contains(&self, cell: usize) -> bool {
+    pub(super) fn contains(&self, cell: usize) -> bool {
         self.words[cell / 64] & 1 << (cell % 64) != 0
     }
 
     /// True if the set is empty.
     #[inline]
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.words == [0; 4]
     }
 
     /// True if the sets intersect.
     #[inline]
-    pub fn meets(&self, other: Cells) -> bool {
+    pub(super) fn meets(&self, other: Cells) -> bool {
         !(*self & other).is_empty()
     }
 
     /// Number of cells.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
     /// The cells in ascending order.
-    pub fn iter(&self) -> impl Iterator<Item = usize> + use<> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = usize> + use<> {
         let mut words = self.words;
         let mut at = 0;
         std::iter::from_fn(move || {
@@ -74,7 +74,7 @@ impl Cells {
 
     /// Ranges of neighbouring cells, none longer than `most` and none across a cell for which `ends_role` is
     /// true, where another role begins: the parts that fit one drive request.
-    pub fn runs<F: Fn(usize) -> bool>(
+    pub(super) fn runs<F: Fn(usize) -> bool>(
         &self,
         most: usize,
         ends_role: F,

@@ -14,7 +14,7 @@ id! {
 
 /// A flush of all drives.
 #[derive(Clone, Copy, Debug)]
-pub struct Flush {
+pub(super) struct Flush {
     /// The host request; None for an internal flush.
     slot: Option<RequestSlot>,
     pending: u32,

@@ -29,7 +29,7 @@ id! {
 
 /// State of a fail-fast read: the cells of a piece, and the other cells of their rows.
 #[derive(Debug)]
-pub struct Gather<B> {
+pub(super) struct Gather<B> {
     /// The piece; None when it has ended but reads are outstanding.
     piece: Option<PieceId>,
     unit: u64,

@@ -12,7 +12,7 @@ use tailcut_base::ids::Id;
 
 /// Placement of the parity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Parity {
+pub(super) enum Parity {
     /// No parity.
     None,
     /// On the last drive (RAID 4).
@@ -24,7 +24,7 @@ pub enum Parity {
 
 /// Geometry of an array that writes in place.
 #[derive(Clone, Debug)]
-pub struct Geometry {
+pub(super) struct Geometry {
     /// First block of the data on every drive.
     pub first: u64,
     /// Number of stripes.
@@ -41,7 +41,13 @@ pub struct Geometry {
 
 impl Geometry {
     /// Geometry of drives with data in `blocks`. A unit has at most `most_cells` blocks.
-    pub fn new(blocks: Range<u64>, chunk: u64, width: usize, parity: Parity, most_cells: usize) -> Geometry {
+    pub(super) fn new(
+        blocks: Range<u64>,
+        chunk: u64,
+        width: usize,
+        parity: Parity,
+        most_cells: usize,
+    ) -> Geometry {
         let most_rows = (most_cells.min(CELLS_MOST) / width).max(1) as u64;
         let rows = (1..=most_rows.min(chunk)).rev().find(|&rows| chunk.is_multiple_of(rows));
         let rows = to_usize(rows.expect("one divides everything"));
@@ -50,22 +56,22 @@ impl Geometry {
     }
 
     /// Number of data drives in a stripe.
-    pub fn data_width(&self) -> usize {
+    pub(super) fn data_width(&self) -> usize {
         self.width - usize::from(self.has_parity())
     }
 
     /// True if stripes have parity.
-    pub fn has_parity(&self) -> bool {
+    pub(super) fn has_parity(&self) -> bool {
         self.parity != Parity::None
     }
 
     /// The role of the parity.
-    pub fn parity_role(&self) -> usize {
+    pub(super) fn parity_role(&self) -> usize {
         self.data_width()
     }
 
     /// Number of blocks of the host.
-    pub fn blocks(&self) -> u64 {
+    pub(super) fn blocks(&self) -> u64 {
         self.stripes * self.stripe_blocks()
     }
 
@@ -78,22 +84,22 @@ impl Geometry {
     }
 
     /// Number of units.
-    pub fn units(&self) -> u64 {
+    pub(super) fn units(&self) -> u64 {
         self.stripes * self.parts()
     }
 
     /// First block of a unit on each drive.
-    pub fn base(&self, unit: u64) -> u64 {
+    pub(super) fn base(&self, unit: u64) -> u64 {
         self.first + unit * self.rows as u64
     }
 
     /// The unit that contains a block of a drive.
-    pub fn unit_of(&self, block: u64) -> u64 {
+    pub(super) fn unit_of(&self, block: u64) -> u64 {
         (block - self.first) / self.rows as u64
     }
 
     /// The drive with a role in a unit.
-    pub fn drive(&self, unit: u64, role: usize) -> DriveId {
+    pub(super) fn drive(&self, unit: u64, role: usize) -> DriveId {
         match self.parity {
             Parity::None | Parity::Last => DriveId::at(role),
             Parity::Rotating => DriveId::at((self.parity_drive(unit) + 1 + role) % self.width),
@@ -101,7 +107,7 @@ impl Geometry {
     }
 
     /// The role of a drive in a unit.
-    pub fn role(&self, unit: u64, drive: DriveId) -> usize {
+    pub(super) fn role(&self, unit: u64, drive: DriveId) -> usize {
         match self.parity {
             Parity::None | Parity::Last => drive.index(),
             Parity::Rotating => (drive.index() + self.width - self.parity_drive(unit) - 1) % self.width,
@@ -114,32 +120,32 @@ impl Geometry {
     }
 
     /// The cell of a drive's block in its unit.
-    pub fn cell(&self, unit: u64, drive: DriveId, block: u64) -> usize {
+    pub(super) fn cell(&self, unit: u64, drive: DriveId, block: u64) -> usize {
         self.role(unit, drive) * self.rows + to_usize(block - self.base(unit))
     }
 
     /// The role of a cell.
-    pub fn role_of(&self, cell: usize) -> usize {
+    pub(super) fn role_of(&self, cell: usize) -> usize {
         cell / self.rows
     }
 
     /// The cells of a role.
-    pub fn role_cells(&self, role: usize) -> Cells {
+    pub(super) fn role_cells(&self, role: usize) -> Cells {
         Cells::range(role * self.rows..(role + 1) * self.rows)
     }
 
     /// The data cells.
-    pub fn data_cells(&self) -> Cells {
+    pub(super) fn data_cells(&self) -> Cells {
         Cells::range(0..self.data_width() * self.rows)
     }
 
     /// All cells.
-    pub fn all_cells(&self) -> Cells {
+    pub(super) fn all_cells(&self) -> Cells {
         Cells::range(0..self.width * self.rows)
     }
 
     /// All data cells of the rows of these cells.
-    pub fn whole_rows(&self, cells: Cells) -> Cells {
+    pub(super) fn whole_rows(&self, cells: Cells) -> Cells {
         let mut whole = Cells::NONE;
         for row in (0..self.rows).filter(|&row| self.row_meets(cells, row)) {
             (0..self.data_width()).for_each(|role| whole.insert(role * self.rows + row));
@@ -148,19 +154,19 @@ impl Geometry {
     }
 
     /// True if one of the data cells is in a row.
-    pub fn row_meets(&self, cells: Cells, row: usize) -> bool {
+    pub(super) fn row_meets(&self, cells: Cells, row: usize) -> bool {
         (0..self.data_width()).any(|role| cells.contains(role * self.rows + row))
     }
 
     /// The host's block in a data cell.
-    pub fn host_block(&self, unit: u64, cell: usize) -> u64 {
+    pub(super) fn host_block(&self, unit: u64, cell: usize) -> u64 {
         let (stripe, part) = (unit / self.parts(), unit % self.parts());
         let (role, row) = ((cell / self.rows) as u64, (cell % self.rows) as u64);
         stripe * self.stripe_blocks() + role * self.chunk + part * self.rows as u64 + row
     }
 
     /// The units that intersect a range of the host's blocks.
-    pub fn units_of(&self, blocks: Range<u64>) -> impl Iterator<Item = u64> + use<> {
+    pub(super) fn units_of(&self, blocks: Range<u64>) -> impl Iterator<Item = u64> + use<> {
         let this = self.clone();
         let stripe = self.stripe_blocks();
         let stripes = blocks.start / stripe..(blocks.end - 1) / stripe + 1;
@@ -189,7 +195,7 @@ impl Geometry {
     }
 
     /// The data cells of a unit that intersect a range of the host's blocks.
-    pub fn cells_of(&self, unit: u64, blocks: Range<u64>) -> Cells {
+    pub(super) fn cells_of(&self, unit: u64, blocks: Range<u64>) -> Cells {
         let mut cells = Cells::NONE;
         for role in 0..self.data_width() {
             let first = self.host_block(unit, role * self.rows);

@@ -20,7 +20,7 @@ use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::{Class, Op, Spans, Time};
 
 /// Blocks of each drive for the bitmap.
-pub const INTENT_BLOCKS: u64 = 2;
+pub(crate) const INTENT_BLOCKS: u64 = 2;
 
 const MAGIC: [u8; 8] = *b"tailcutI";
 const HEAD: usize = 40;
@@ -34,7 +34,7 @@ const LOOKS: usize = 16;
 
 /// The bitmap of an array.
 #[derive(Debug)]
-pub struct WriteIntentBitmap {
+pub(super) struct WriteIntentBitmap {
     first: u64,
     region_units: u64,
     array: u128,
@@ -56,7 +56,7 @@ pub struct WriteIntentBitmap {
 
 impl WriteIntentBitmap {
     /// A bitmap of all units, in the blocks from `first` of every drive.
-    pub fn new(first: u64, shape: &Geometry, array: u128) -> WriteIntentBitmap {
+    pub(super) fn new(first: u64, shape: &Geometry, array: u128) -> WriteIntentBitmap {
         let units = shape.units();
         let region_units = units.div_ceil(WORDS as u64 * 64).max(1);
         let regions = to_usize(units.div_ceil(region_units));
@@ -106,14 +106,14 @@ impl WriteIntentBitmap {
     }
 
     /// A flush starts. Returns its epoch.
-    pub fn begin_epoch(&mut self) -> u64 {
+    pub(super) fn begin_epoch(&mut self) -> u64 {
         self.epoch += 1;
         self.epoch
     }
 
     /// A flush that started in `epoch` has completed: clears the marks of some regions idle since before.
     /// They are cleared on the drives when the bitmap is written next.
-    pub fn flushed(&mut self, epoch: u64) {
+    pub(super) fn flushed(&mut self, epoch: u64) {
         for _ in 0..self.marked.len().min(LOOKS) {
             let region = self.marked.pop_front().expect("it is not empty") as usize;
             if self.active[region] == 0 && self.ended[region] < epoch {
@@ -138,7 +138,7 @@ impl WriteIntentBitmap {
     }
 
     /// Loads the bitmap from a block if it is later than the loaded one.
-    pub fn restore(&mut self, bytes: &[u8]) {
+    pub(super) fn restore(&mut self, bytes: &[u8]) {
         let is_whole = bytes.len() == BLOCK_LEN
             && bytes[..8] == MAGIC
             && crc32c(&bytes[12..HEAD + WORDS * 8]).to_le_bytes() == bytes[8..12]
@@ -154,7 +154,7 @@ impl WriteIntentBitmap {
     }
 
     /// The subset of `units` in the first marked region that intersects them.
-    pub fn marked_in(&self, units: Range<u64>) -> Option<Range<u64>> {
+    pub(super) fn marked_in(&self, units: Range<u64>) -> Option<Range<u64>> {
         let first = self.region(units.start);
         let region = (first..self.active.len()).find(|&region| bit(&self.durable, region))? as u64;
         let end = ((region + 1) * self.region_units).min(units.end);
@@ -162,7 +162,7 @@ impl WriteIntentBitmap {
     }
 
     /// True if no write of the bitmap is in flight and no batch waits.
-    pub fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         !self.busy && self.waiting.is_empty()
     }
 }

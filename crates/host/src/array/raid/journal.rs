@@ -20,7 +20,7 @@ use tailcut_base::{Class, Op, Spans, Status, Time};
 
 /// The journal of an array.
 #[derive(Debug)]
-pub struct Journal<B> {
+pub(super) struct Journal<B> {
     /// First block on every drive.
     pub first: u64,
     /// Length on every drive in blocks.
@@ -47,7 +47,7 @@ pub struct Journal<B> {
 
 impl<B: Block> Journal<B> {
     /// A journal in these blocks of every drive.
-    pub fn new(place: Range<u64>, array: u128) -> Journal<B> {
+    pub(super) fn new(place: Range<u64>, array: u128) -> Journal<B> {
         let (first, blocks) = (place.start, place.end - place.start);
         Journal {
             first,
@@ -69,12 +69,12 @@ impl<B: Block> Journal<B> {
 
     /// Largest number of content blocks in a transaction of a journal of `blocks` blocks: two transactions
     /// and a block must fit.
-    pub fn most_cells(blocks: u64) -> usize {
+    pub(super) fn most_cells(blocks: u64) -> usize {
         to_usize((ENTRIES_MOST as u64).min((blocks - 1) / 2 - 1))
     }
 
     /// True if no transaction is in flight and no batch waits.
-    pub fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         !self.busy && self.waiting.is_empty()
     }
 

@@ -19,7 +19,7 @@ use tailcut_base::{Class, Op, Status, Time};
 
 /// Stage of the work before requests are accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub(super) enum Stage {
     /// The drives are cleared: the parity of zeros is zero, whatever they held.
     Clear,
     /// The journal or the bitmap is read.
@@ -40,7 +40,7 @@ pub enum Stage {
 
 /// State of a recovery.
 #[derive(Debug)]
-pub struct Recovery<B> {
+pub(super) struct Recovery<B> {
     /// Current stage.
     pub stage: Stage,
     /// Outstanding completions.
@@ -58,7 +58,7 @@ pub struct Recovery<B> {
 
 impl<B> Recovery<B> {
     /// No recovery: requests are accepted.
-    pub fn none() -> Recovery<B> {
+    pub(super) fn none() -> Recovery<B> {
         Recovery {
             stage: Stage::Ready,
             pending: 0,

@@ -28,7 +28,7 @@ impl RingTransaction {
 
 /// The allocation of the ring.
 #[derive(Debug)]
-pub struct Ring {
+pub(super) struct Ring {
     blocks: u64,
     taken: VecDeque<RingTransaction>,
     /// Number of the next transaction.
@@ -41,33 +41,33 @@ pub struct Ring {
 
 impl Ring {
     /// An empty ring of `blocks` blocks; the next transaction has number 1.
-    pub fn new(blocks: u64) -> Ring {
+    pub(super) fn new(blocks: u64) -> Ring {
         Ring { blocks, taken: VecDeque::new(), next: 1, complete: 1, durable: 1 }
     }
 
     /// Continues with number `next`; the ring must be empty.
-    pub fn go_on_from(&mut self, next: u64) {
+    pub(super) fn go_on_from(&mut self, next: u64) {
         assert!(self.taken.is_empty(), "transactions are numbered in order");
         (self.next, self.complete, self.durable) = (next, next, next);
     }
 
     /// All transactions before this one are durable in place.
-    pub fn durable(&self) -> u64 {
+    pub(super) fn durable(&self) -> u64 {
         self.durable
     }
 
     /// All transactions before this one are complete.
-    pub fn complete(&self) -> u64 {
+    pub(super) fn complete(&self) -> u64 {
         self.complete
     }
 
     /// Number of the next transaction.
-    pub fn next(&self) -> u64 {
+    pub(super) fn next(&self) -> u64 {
         self.next
     }
 
     /// The oldest transaction that occupies space.
-    pub fn oldest(&self) -> u64 {
+    pub(super) fn oldest(&self) -> u64 {
         self.taken.front().map_or(self.next, |taken| taken.sequence)
     }
 
@@ -75,7 +75,7 @@ impl Ring {
     /// of [`Ring::place`]. Each is given by its position and its length, the newest first. That is all of
     /// them, unless the metadata is wrong: a tail that is too old refers to transactions whose blocks have
     /// been overwritten.
-    pub fn together(blocks: u64, newest_first: impl IntoIterator<Item = (u64, u64)>) -> usize {
+    pub(super) fn together(blocks: u64, newest_first: impl IntoIterator<Item = (u64, u64)>) -> usize {
         let mut newest_first = newest_first.into_iter();
         let Some((mut tail, length)) = newest_first.next() else { return 0 };
         let head = tail + length;
@@ -94,18 +94,18 @@ impl Ring {
     }
 
     /// Adds a transaction found by recovery.
-    pub fn restore(&mut self, sequence: u64, place: Range<u64>) {
+    pub(super) fn restore(&mut self, sequence: u64, place: Range<u64>) {
         self.taken.push_back(RingTransaction::at(place, sequence, 0));
     }
 
     /// Position for a transaction of `blocks` blocks. One block is always kept as a spare, for a transaction
     /// without content that records the tail.
-    pub fn place(&self, blocks: u64) -> Option<u64> {
+    pub(super) fn place(&self, blocks: u64) -> Option<u64> {
         self.find(blocks, true)
     }
 
     /// Position of the spare block.
-    pub fn last_place(&self) -> Option<u64> {
+    pub(super) fn last_place(&self) -> Option<u64> {
         self.find(1, false)
     }
 
@@ -127,7 +127,7 @@ impl Ring {
     }
 
     /// Allocates space for the next transaction, which `batches` batches wait for. Returns its number.
-    pub fn take(&mut self, place: Range<u64>, batches: u32) -> u64 {
+    pub(super) fn take(&mut self, place: Range<u64>, batches: u32) -> u64 {
         let sequence = self.next;
         self.taken.push_back(RingTransaction::at(place, sequence, batches));
         self.next += 1;
@@ -135,7 +135,7 @@ impl Ring {
     }
 
     /// A batch of a transaction has been written in place.
-    pub fn batch_done(&mut self, sequence: u64) {
+    pub(super) fn batch_done(&mut self, sequence: u64) {
         let index = self.index(sequence);
         self.taken[index].pending -= 1;
         while self.complete < self.next && self.taken[self.index(self.complete)].pending == 0 {
@@ -152,19 +152,19 @@ impl Ring {
     }
 
     /// All drives have been flushed since the transactions before `complete` were complete.
-    pub fn flushed(&mut self, complete: u64) {
+    pub(super) fn flushed(&mut self, complete: u64) {
         self.durable = self.durable.max(complete);
     }
 
     /// A transaction with this tail is on the drives: frees the space before the tail.
-    pub fn reuse(&mut self, tail: u64) {
+    pub(super) fn reuse(&mut self, tail: u64) {
         while self.taken.front().is_some_and(|taken| taken.sequence < tail) {
             self.taken.pop_front();
         }
     }
 
     /// True if half of the ring is in use.
-    pub fn is_half_full(&self) -> bool {
+    pub(super) fn is_half_full(&self) -> bool {
         let (Some(first), Some(last)) = (self.taken.front(), self.taken.back()) else { return false };
         let head = last.position + last.blocks;
         let taken =

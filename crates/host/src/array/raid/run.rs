@@ -12,7 +12,7 @@ use tailcut_base::cast::to_u32;
 
 /// Neighbouring cells of a unit, on one drive.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub(super) struct Run {
     /// The cells.
     pub cells: Range<usize>,
     /// Their drive.
@@ -23,12 +23,12 @@ pub struct Run {
 
 impl Run {
     /// Number of blocks.
-    pub fn blocks(&self) -> u32 {
+    pub(super) fn blocks(&self) -> u32 {
         to_u32(self.cells.len())
     }
 
     /// A read of the run.
-    pub fn wanted(
+    pub(super) fn wanted(
         &self,
         class: Class,
         urgency: Priority,
@@ -51,7 +51,7 @@ impl Run {
 
 impl Geometry {
     /// The runs of some cells of a unit, each of at most `most` blocks.
-    pub fn runs(&self, unit: u64, cells: Cells, most: usize) -> impl Iterator<Item = Run> {
+    pub(super) fn runs(&self, unit: u64, cells: Cells, most: usize) -> impl Iterator<Item = Run> {
         cells.runs(most, |end| end.is_multiple_of(self.rows)).map(move |cells| Run {
             drive: self.drive(unit, cells.start / self.rows),
             block: self.base(unit) + (cells.start % self.rows) as u64,

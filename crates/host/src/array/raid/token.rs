@@ -9,7 +9,7 @@ use tailcut_base::cast::low_u32;
 
 /// Purpose of a request: packed into the number that drives and reads return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Token {
+pub(super) enum Token {
     /// A piece of a read of the host.
     Read(PieceId),
     /// A part of a fail-fast read of a piece, or of its rows.
@@ -38,7 +38,7 @@ pub enum Token {
 
 impl Token {
     /// Packs the purpose into a number.
-    pub fn pack(self) -> u64 {
+    pub(super) fn pack(self) -> u64 {
         let (kind, id) = match self {
             Token::Read(id) => (0, id.get()),
             Token::Repair(id) => (1, id.get()),
@@ -57,7 +57,7 @@ impl Token {
     }
 
     /// Unpacks a number.
-    pub fn unpack(number: u64) -> Token {
+    pub(super) fn unpack(number: u64) -> Token {
         let id = low_u32(number);
         match number >> 32 {
             0 => Token::Read(PieceId::new(id)),

@@ -12,7 +12,7 @@ use crate::disk::BLOCK_LEN;
 use tailcut_base::cast::to_u32;
 
 /// Largest number of entries of a transaction.
-pub const ENTRIES_MOST: usize = (BLOCK_LEN - HEAD) / ENTRY;
+pub(super) const ENTRIES_MOST: usize = (BLOCK_LEN - HEAD) / ENTRY;
 
 const MAGIC: [u8; 8] = *b"tailcutJ";
 const HEAD: usize = 56;
@@ -21,7 +21,7 @@ const TRIMMED: u32 = 1 << 31;
 
 /// A block that is about to be written in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub(super) struct Entry {
     /// The drive.
     pub drive: DriveId,
     /// Block on the drive.
@@ -32,7 +32,7 @@ pub struct Entry {
 
 /// The header of a transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Header {
+pub(super) struct Header {
     /// Identity of the array.
     pub array: u128,
     /// Sequence number of the transaction.
@@ -47,12 +47,12 @@ pub struct Header {
 
 impl Header {
     /// Length of the transaction in blocks, including the header.
-    pub fn blocks(&self) -> u64 {
+    pub(super) fn blocks(&self) -> u64 {
         1 + self.entries.iter().filter(|entry| entry.content.is_some()).count() as u64
     }
 
     /// Encodes the header into `bytes`.
-    pub fn encode(&self, bytes: &mut Vec<u8>) {
+    pub(super) fn encode(&self, bytes: &mut Vec<u8>) {
         assert!(self.entries.len() <= ENTRIES_MOST, "the entries fit the header");
         bytes.clear();
         bytes.extend(MAGIC);
@@ -73,7 +73,7 @@ impl Header {
     }
 
     /// Decodes a header from a block; None if it is not one or is damaged.
-    pub fn decode(bytes: &[u8]) -> Option<Header> {
+    pub(super) fn decode(bytes: &[u8]) -> Option<Header> {
         if bytes.get(..8)? != MAGIC {
             return None;
         }
@@ -93,7 +93,7 @@ impl Header {
     }
 
     /// True if `contents`, the blocks behind the header, match its checksums.
-    pub fn fits<B: Block>(&self, contents: &[B]) -> bool {
+    pub(super) fn fits<B: Block>(&self, contents: &[B]) -> bool {
         let sums = self.entries.iter().filter_map(|entry| entry.content);
         contents.len() as u64 + 1 >= self.blocks()
             && sums.zip(contents).all(|(sum, content)| content.checksum() == sum)

@@ -63,7 +63,7 @@ id! {
 
 /// A pass over the units.
 #[derive(Debug)]
-pub struct Walk {
+pub(super) struct Walk {
     id: WalkId,
     /// Purpose of the pass.
     task: Task,
@@ -98,7 +98,7 @@ id! {
 
 /// A unit in progress.
 #[derive(Debug)]
-pub struct Work<B> {
+pub(super) struct Work<B> {
     /// Its pass.
     walk: WalkId,
     pub(super) task: Task,

@@ -14,7 +14,7 @@ use tailcut_base::cast::{to_u16, to_u32, to_usize};
 
 /// A segment that takes records, block by block in memory.
 #[derive(Debug)]
-pub struct Open {
+pub(super) struct Open {
     /// The segment on disk.
     pub number: SegmentId,
     /// Its sequence: identifies this use of the segment.
@@ -51,7 +51,7 @@ pub struct Open {
 
 impl Open {
     /// An empty segment of `limit` blocks.
-    pub fn new(head: Head, of: EndOf, limit: u32, pool: &mut Pool) -> Open {
+    pub(super) fn new(head: Head, of: EndOf, limit: u32, pool: &mut Pool) -> Open {
         let mut open = Open {
             number: of.number,
             sequence: head.sequence,
@@ -76,7 +76,7 @@ impl Open {
 
     /// Byte offset of a new record of `bytes` bytes; None if it does not fit. The record touches as few
     /// blocks as possible.
-    pub fn room_for(&self, bytes: usize) -> Option<usize> {
+    pub(super) fn room_for(&self, bytes: usize) -> Option<usize> {
         let within = self.at % BLOCK_LEN;
         let fits = within + bytes <= bytes.div_ceil(BLOCK_LEN) * BLOCK_LEN;
         let at = if fits { self.at } else { self.at.next_multiple_of(BLOCK_LEN) };
@@ -88,31 +88,31 @@ impl Open {
     }
 
     /// Stamp of a record that is appended at byte `at` of the segment.
-    pub fn stamp(&self, at: usize) -> Stamp {
+    pub(super) fn stamp(&self, at: usize) -> Stamp {
         let durable = to_u16(self.durable.min(usize::from(u16::MAX)));
         let within = (self.limit * BLOCK_LEN - at) as u64;
         Stamp::new(self.sequence, self.salt, within, durable)
     }
 
     /// True if all of its records are durable and no header on disk records that yet.
-    pub fn wants_mark(&self) -> bool {
+    pub(super) fn wants_mark(&self) -> bool {
         self.durable >= self.recorded && self.stamped < self.recorded
     }
 
     /// Number of records that are not durable.
-    pub fn undurable_records(&self) -> usize {
+    pub(super) fn undurable_records(&self) -> usize {
         let durable = (self.durable * BLOCK_LEN) as u64;
         let is_undurable = |entry: &&Entry| u64::from(entry.unit) * UNIT + u64::from(entry.bytes) > durable;
         self.entries.iter().filter(is_undurable).count()
     }
 
     /// Number of durable blocks according to the last header.
-    pub fn stamped(&self) -> u32 {
+    pub(super) fn stamped(&self) -> u32 {
         to_u32(self.stamped)
     }
 
     /// Appends a header without a record that states what is durable; false if there is no room.
-    pub fn append_durable_mark(&mut self, pool: &mut Pool) -> bool {
+    pub(super) fn append_durable_mark(&mut self, pool: &mut Pool) -> bool {
         let has_room = self.room_for(END_BYTES).is_some();
         if has_room {
             self.append_padding(pool);
@@ -122,7 +122,7 @@ impl Open {
     }
 
     /// Appends the end marker, unless it is there already.
-    pub fn append_end(&mut self, pool: &mut Pool) {
+    pub(super) fn append_end(&mut self, pool: &mut Pool) {
         if self.is_ended {
             return;
         }
@@ -152,7 +152,7 @@ impl Open {
 
     /// Appends the header words and then the pieces at byte offset `at`, which must come from
     /// [`Open::room_for`].
-    pub fn append<'a>(
+    pub(super) fn append<'a>(
         &mut self,
         at: usize,
         header: &[u64],
@@ -215,12 +215,12 @@ impl Open {
     }
 
     /// Complete blocks that are not submitted to the disk yet.
-    pub fn complete(&self) -> Range<usize> {
+    pub(super) fn complete(&self) -> Range<usize> {
         self.written..(self.at / BLOCK_LEN).max(self.written)
     }
 
     /// Pads the last block, which makes it complete.
-    pub fn close_block(&mut self, pool: &mut Pool) {
+    pub(super) fn close_block(&mut self, pool: &mut Pool) {
         if !self.at.is_multiple_of(BLOCK_LEN)
             && BLOCK_LEN - self.at % BLOCK_LEN >= END_BYTES
             && !self.is_ended
@@ -231,12 +231,12 @@ impl Open {
     }
 
     /// Write `number` covers the blocks before `until`.
-    pub fn note_write(&mut self, number: WriteNumber, until: usize) {
+    pub(super) fn note_write(&mut self, number: WriteNumber, until: usize) {
         self.undurable.push_back((number, until));
     }
 
     /// Writes up to `number` are durable.
-    pub fn note_durable(&mut self, number: WriteNumber) {
+    pub(super) fn note_durable(&mut self, number: WriteNumber) {
         while let Some(&(_, until)) = self.undurable.front().filter(|(last, _)| *last <= number) {
             self.durable = until;
             self.undurable.pop_front();
@@ -244,7 +244,7 @@ impl Open {
     }
 
     /// Blocks before `until` are submitted to the disk.
-    pub fn note_written(&mut self, until: usize) {
+    pub(super) fn note_written(&mut self, until: usize) {
         self.written = until;
         if self.at == until * BLOCK_LEN {
             self.dirty_since = None;
@@ -261,7 +261,7 @@ fn room_at<'a>(blocks: &'a mut Vec<Bytes>, at: usize, pool: &mut Pool) -> &'a mu
 }
 
 /// Bytes of an end marker, and of the shortest record.
-pub const END_BYTES: usize = (Header::BYTES + 1).next_multiple_of(to_usize(UNIT));
+pub(crate) const END_BYTES: usize = (Header::BYTES + 1).next_multiple_of(to_usize(UNIT));
 
 #[cfg(test)]
 mod tests {

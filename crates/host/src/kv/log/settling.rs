@@ -21,7 +21,7 @@ impl WriteNumber {
 
 /// Tracks completed writes. Writes complete in any order.
 #[derive(Debug, Default)]
-pub struct Settling {
+pub(super) struct Settling {
     /// All writes up to this number have completed.
     settled: WriteNumber,
     /// For each later write, whether it has completed.
@@ -31,18 +31,18 @@ pub struct Settling {
 
 impl Settling {
     /// Issues a write. Returns its number.
-    pub fn issue(&mut self) -> WriteNumber {
+    pub(super) fn issue(&mut self) -> WriteNumber {
         self.later.push_back(false);
         self.issued()
     }
 
     /// Number of the write issued last.
-    pub fn issued(&self) -> WriteNumber {
+    pub(super) fn issued(&self) -> WriteNumber {
         self.settled.after(self.later.len())
     }
 
     /// Write `number` has completed.
-    pub fn note_done(&mut self, number: WriteNumber) {
+    pub(super) fn note_done(&mut self, number: WriteNumber) {
         self.later[to_usize(number.0 - self.settled.0) - 1] = true;
         while self.later.front() == Some(&true) {
             self.later.pop_front();
@@ -51,17 +51,17 @@ impl Settling {
     }
 
     /// All writes up to this number have completed.
-    pub fn settled(&self) -> WriteNumber {
+    pub(super) fn settled(&self) -> WriteNumber {
         self.settled
     }
 
     /// All writes up to `number` are durable.
-    pub fn note_durable(&mut self, number: WriteNumber) {
+    pub(super) fn note_durable(&mut self, number: WriteNumber) {
         self.durable = self.durable.max(number);
     }
 
     /// All writes up to this number are durable.
-    pub fn durable(&self) -> WriteNumber {
+    pub(super) fn durable(&self) -> WriteNumber {
         self.durable
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct Reread {
 
 impl Reread {
     /// The copy to read.
-    pub fn mirror(&self) -> Mirror {
+    pub(super) fn mirror(&self) -> Mirror {
         self.copy.map_or(Mirror::Any, Mirror::Only)
     }
 
@@ -41,7 +41,7 @@ pub(super) enum Judgement {
 }
 
 impl Judgement {
-    pub fn of(end: End) -> Judgement {
+    pub(super) fn of(end: End) -> Judgement {
         match end {
             End::Blank => Judgement::Blank,
             End::Damaged => Judgement::Damaged,

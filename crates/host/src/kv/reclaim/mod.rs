@@ -134,7 +134,7 @@ impl IndexMut<usize> for Reclaims {
 
 impl Reclaims {
     /// The disk was full, and has room again.
-    pub fn note_room(&mut self) {
+    pub(super) fn note_room(&mut self) {
         self.rooms += 1;
     }
 
@@ -144,7 +144,7 @@ impl Reclaims {
     }
 
     /// True while a segment may be freed.
-    pub fn has_hope(&self, log: &mut Log, keep: Keep) -> bool {
+    pub(super) fn has_hope(&self, log: &mut Log, keep: Keep) -> bool {
         let is_under_way = self.under_way() > 0 || log.is_settling();
         let may_begin = keep == Keep::WhatIsUsed || log.emptiest_below(FULL_SHARE).is_some();
         !log.has_failed() && !log.is_full() && !self.is_stuck && (is_under_way || may_begin)

@@ -79,7 +79,7 @@ pub(super) struct UsedSegment {
 
 impl UsedSegment {
     /// The head to replace a damaged one.
-    pub fn head(&self) -> End {
+    pub(super) fn head(&self) -> End {
         End::Head(Head { sequence: self.sequence, durable: 0, is_cut: self.is_cut })
     }
 }
@@ -122,7 +122,7 @@ pub(super) struct Stretch {
 impl Recovery {
     /// Starts from the used segments in ascending order of their sequences. The table of gone keys has the
     /// precision of an index of 2^`bits` partitions.
-    pub fn new(found: Vec<UsedSegment>, bits: u32) -> Recovery {
+    pub(super) fn new(found: Vec<UsedSegment>, bits: u32) -> Recovery {
         Recovery {
             all: to_u32(found.len()),
             left: found,

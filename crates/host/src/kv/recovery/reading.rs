@@ -87,7 +87,7 @@ impl Flash {
     }
 
     /// Overwrites the other copies of blocks with the data of copy `copy`.
-    pub fn repair_copies(&mut self, segment: SegmentId, copy: u8, block: u64, blocks: &[Bytes]) {
+    pub(crate) fn repair_copies(&mut self, segment: SegmentId, copy: u8, block: u64, blocks: &[Bytes]) {
         let most = self.jobs.most_blocks() as usize;
         for (number, blocks) in blocks.chunks(most).enumerate() {
             self.log.begin_read(segment);

@@ -22,7 +22,7 @@ pub(super) struct ServerProperties<'a> {
 
 impl<'a> ServerProperties<'a> {
     /// Of the server that has told this news.
-    pub fn new(group: &Group, news: &'a ServerNews) -> ServerProperties<'a> {
+    pub(super) fn new(group: &Group, news: &'a ServerNews) -> ServerProperties<'a> {
         let (elsewhere, lines) = news.read();
         let mut tally = group.tally();
         tally.add(elsewhere);
@@ -31,7 +31,7 @@ impl<'a> ServerProperties<'a> {
     }
 
     /// Writes the reply to one of the `stats` commands.
-    pub fn write_stats(&self, stats: Stats, sums: &Sums, out: &mut Vec<u8>) {
+    pub(super) fn write_stats(&self, stats: Stats, sums: &Sums, out: &mut Vec<u8>) {
         match stats {
             Stats::General => {
                 self.tell_all(sums, out);

@@ -123,7 +123,7 @@ pub(super) enum KeyAt<'i> {
 impl<'i> KeyAt<'i> {
     /// The key, if it is not with the session.
     #[inline]
-    pub fn sent<'a>(self, receiver: &'a Receiver) -> Option<Key<'a>>
+    pub(super) fn sent<'a>(self, receiver: &'a Receiver) -> Option<Key<'a>>
     where
         'i: 'a,
     {

@@ -142,30 +142,30 @@ struct Ready {
 
 impl Stopwatch {
     /// Sets the receive time of the commands executed from now on.
-    pub fn receive(&mut self, moment: Time) {
+    pub(super) fn receive(&mut self, moment: Time) {
         self.received = moment;
     }
 
     /// Receive time of the commands being executed.
-    pub fn received(&self) -> Time {
+    pub(super) fn received(&self) -> Time {
         self.received
     }
 
     /// A command of this batch is answered.
     #[inline]
-    pub fn note(&mut self, kind: Kind, source: Source) {
+    pub(super) fn note(&mut self, kind: Kind, source: Source) {
         let cell = cell(kind, source);
         self.answered[cell] += 1;
         self.touched |= 1 << cell;
     }
 
     /// A command received at `since`, before this batch, is answered.
-    pub fn note_late(&mut self, kind: Kind, source: Source, since: Time) {
+    pub(super) fn note_late(&mut self, kind: Kind, source: Source, since: Time) {
         self.push(Ready { cell: cell(kind, source), since, count: 1 });
     }
 
     /// Ends the batch.
-    pub fn end_batch(&mut self) {
+    pub(super) fn end_batch(&mut self) {
         while self.touched != 0 {
             let cell = self.touched.trailing_zeros() as usize;
             self.touched &= self.touched - 1;
@@ -183,12 +183,12 @@ impl Stopwatch {
     }
 
     /// True if there are replies without a send time.
-    pub fn has_ready(&self) -> bool {
+    pub(super) fn has_ready(&self) -> bool {
         !self.ready.is_empty()
     }
 
     /// Sets the send time of the replies that are ready.
-    pub fn send(&mut self, moment: Time) {
+    pub(super) fn send(&mut self, moment: Time) {
         for Ready { cell, since, count } in self.ready.drain(..) {
             // Times of another thread may be slightly ahead.
             self.latencies.record(cell, Nanos(moment.0.saturating_sub(since.0)), count);
@@ -196,7 +196,7 @@ impl Stopwatch {
     }
 
     /// Takes the latencies recorded since the last call.
-    pub fn take(&mut self) -> Latencies {
+    pub(super) fn take(&mut self) -> Latencies {
         std::mem::take(&mut self.latencies)
     }
 }

@@ -195,7 +195,7 @@ impl Ways<'_> {
 
 impl Session {
     /// True if no reply is pending.
-    pub fn is_answered(&self) -> bool {
+    pub(crate) fn is_answered(&self) -> bool {
         self.waiting.is_empty()
     }
 

@@ -159,25 +159,25 @@ impl Operation {
 
 /// A key in a reusable buffer.
 #[derive(Debug, Default)]
-pub struct KeptKey {
+pub(super) struct KeptKey {
     bytes: Vec<u8>,
 }
 
 impl KeptKey {
     /// Replaces the key.
-    pub fn set(&mut self, key: Key<'_>) {
+    pub(super) fn set(&mut self, key: Key<'_>) {
         self.bytes.clear();
         self.bytes.extend_from_slice(key.as_bytes());
     }
 
     /// The current key.
-    pub fn key(&self) -> Key<'_> {
+    pub(super) fn key(&self) -> Key<'_> {
         Key::new(&self.bytes).expect("it was one")
     }
 }
 
 /// Encodes an expiry time as stored: seconds of Unix time, 0 for never.
-pub fn to_seconds(expiry: Expiry) -> u32 {
+pub(super) fn to_seconds(expiry: Expiry) -> u32 {
     match expiry {
         Expiry::Never => 0,
         Expiry::Past => 1,
@@ -187,7 +187,7 @@ pub fn to_seconds(expiry: Expiry) -> u32 {
 }
 
 /// Decodes a stored expiry time, in seconds of Unix time, 0 for never.
-pub fn to_expiry(seconds: u32) -> Expiry {
+pub(super) fn to_expiry(seconds: u32) -> Expiry {
     match seconds {
         0 => Expiry::Never,
         1 => Expiry::Past,

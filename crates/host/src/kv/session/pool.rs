@@ -53,7 +53,7 @@ pub(super) struct Room {
 impl Pool {
     /// A pool for one of `places` threads that share the configured memory; at least enough for
     /// [`LEAST_COMMANDS`] commands and the reserve for small ones.
-    pub fn new(settings: &ServiceSettings, places: u32) -> Pool {
+    pub(super) fn new(settings: &ServiceSettings, places: u32) -> Pool {
         let command = usize::try_from(settings.most_command()).unwrap_or(usize::MAX / LEAST_COMMANDS);
         let limit = usize::try_from(settings.client_memory / u64::from(places)).unwrap_or(usize::MAX);
         let least = (command * LEAST_COMMANDS).saturating_add(SMALL_RESERVE);
@@ -61,28 +61,28 @@ impl Pool {
     }
 
     /// Limit in bytes.
-    pub fn limit(&self) -> usize {
+    pub(super) fn limit(&self) -> usize {
         self.limit
     }
 
     /// Bytes held.
-    pub fn held(&self) -> usize {
+    pub(super) fn held(&self) -> usize {
         self.held
     }
 
     /// Peak of the bytes held.
-    pub fn most_held(&self) -> usize {
+    pub(super) fn most_held(&self) -> usize {
         self.most_held
     }
 
     /// Number of clients holding nothing that may start a command of any size.
-    pub fn vacancies(&self) -> usize {
+    pub(super) fn vacancies(&self) -> usize {
         (self.limit - SMALL_RESERVE).saturating_sub(self.held) / self.command
     }
 
     /// Memory available to a client that holds `mine` bytes.
     #[inline]
-    pub fn room_beside(&self, mine: usize) -> Room {
+    pub(super) fn room_beside(&self, mine: usize) -> Room {
         let others = self.held - mine;
         let needed = others + self.command;
         Room {
@@ -94,14 +94,14 @@ impl Pool {
 
     /// A client takes `bytes` bytes.
     #[inline]
-    pub fn charge(&mut self, bytes: usize) {
+    pub(super) fn charge(&mut self, bytes: usize) {
         self.held += bytes;
         self.most_held = self.most_held.max(self.held);
     }
 
     /// A client gives back `bytes` bytes.
     #[inline]
-    pub fn release(&mut self, bytes: usize) {
+    pub(super) fn release(&mut self, bytes: usize) {
         self.held -= bytes;
     }
 }
@@ -109,13 +109,13 @@ impl Pool {
 impl Room {
     /// True if a client that holds `held` bytes may start a command.
     #[inline]
-    pub fn is_enough(self, held: usize) -> bool {
+    pub(super) fn is_enough(self, held: usize) -> bool {
         if held == 0 { self.for_one } else { held < self.for_more }
     }
 
     /// True if a client that holds `held` bytes may start a small command.
     #[inline]
-    pub fn is_enough_for_small(self, held: usize) -> bool {
+    pub(super) fn is_enough_for_small(self, held: usize) -> bool {
         held < self.for_small
     }
 }

@@ -8,7 +8,7 @@ use crate::wire::memcached::{Ahead, Receiver};
 /// An item may be anywhere in gigabytes of index and records, so each command has several cache misses, which
 /// take as long as all else in it. The misses of the next [`PREFETCH_MAX`] commands overlap.
 #[derive(Debug)]
-pub struct Prefetch<'a> {
+pub(super) struct Prefetch<'a> {
     ahead: Option<Ahead<'a>>,
     /// Look ahead again when this many bytes of the input are left.
     until: usize,
@@ -19,19 +19,19 @@ pub struct Prefetch<'a> {
 
 impl<'a> Prefetch<'a> {
     /// Look-ahead for new input.
-    pub fn new() -> Prefetch<'a> {
+    pub(super) fn new() -> Prefetch<'a> {
         Prefetch { ahead: None, until: usize::MAX, keys: [&[]; PREFETCH_MAX], count: 0 }
     }
 
     /// The keys found last.
-    pub fn keys(&self) -> &[&'a [u8]] {
+    pub(super) fn keys(&self) -> &[&'a [u8]] {
         &self.keys[..self.count]
     }
 
     /// Looks ahead if necessary; `input` is what the receiver has not consumed. True if there are keys to be
     /// prefetched now.
     #[inline]
-    pub fn scan(&mut self, input: &'a [u8], receiver: &Receiver) -> bool {
+    pub(super) fn scan(&mut self, input: &'a [u8], receiver: &Receiver) -> bool {
         input.len() <= self.until && self.resume(input, receiver)
     }
 

@@ -59,7 +59,7 @@ impl Session {
     }
 
     /// A reply from a shard has arrived.
-    pub fn note_reply(&mut self, number: u64, content: Content, ways: &mut Ways<'_>) {
+    pub(super) fn note_reply(&mut self, number: u64, content: Content, ways: &mut Ways<'_>) {
         // A pending reply keeps its position until it is complete, unless all are dropped.
         let Some(at) = number.checked_sub(self.first).map(to_usize) else { return };
         let waiting = &mut self.waiting[at];
@@ -144,7 +144,7 @@ impl Session {
 
     /// A shard has failed: if a reply from it is pending, the session ends with an error, since later replies
     /// would be out of order.
-    pub fn fail_shard(&mut self, failed: u32) {
+    pub(super) fn fail_shard(&mut self, failed: u32) {
         let waits = |waiting: &Waiting| match waiting.what {
             ReplyState::Reply { shard, .. } => shard == failed,
             ReplyState::All { .. } => true,

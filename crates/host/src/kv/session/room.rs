@@ -8,7 +8,7 @@ use tailcut_base::cast::to_usize;
 impl Session {
     /// True while the session accepts input, given `room`.
     #[inline]
-    pub fn can_accept(&self, room: Room) -> bool {
+    pub(super) fn can_accept(&self, room: Room) -> bool {
         let replies = self.reply_memory();
         let held = self.memory_beside(replies);
         self.is_ready_with(replies) && (self.has_room(room, held) || self.has_small_room(room, held))
@@ -28,7 +28,7 @@ impl Session {
     }
 
     /// True while the session accepts input, regardless of the memory of others.
-    pub fn is_ready(&self) -> bool {
+    pub(super) fn is_ready(&self) -> bool {
         self.is_ready_with(self.reply_memory())
     }
 
@@ -50,7 +50,7 @@ impl Session {
 
     /// Memory of the session in bytes.
     #[inline]
-    pub fn memory(&self) -> usize {
+    pub(super) fn memory(&self) -> usize {
         self.memory_beside(self.reply_memory())
     }
 
@@ -61,13 +61,13 @@ impl Session {
     }
 
     /// Drops the value being received; later input is ignored.
-    pub fn drop_value(&mut self) {
+    pub(super) fn drop_value(&mut self) {
         self.closing = Some(Reason::Quit);
         (self.storing, self.data, self.incoming) = (None, Vec::new(), 0);
     }
 
     /// The memory that the session holds; None if it holds none.
-    pub fn holding(&self) -> Option<Holding> {
+    pub(super) fn holding(&self) -> Option<Holding> {
         let (bytes, since) = (self.charged, self.since);
         let (is_storing, has_replies) = (self.storing.is_some(), !self.out.is_empty());
         (bytes > 0).then_some(Holding { bytes, since, is_storing, has_replies })

@@ -46,13 +46,13 @@ pub(super) struct Measure {
 }
 
 impl Measure {
-    pub fn price(&self) -> u64 {
+    pub(super) fn price(&self) -> u64 {
         (self.host + self.core).saturating_add_signed(self.owed)
     }
 
     /// The mean over the requests of both, with exponentially decaying weight of older ones. A scheduler
     /// takes back up to half as much again as is owed.
-    pub fn joined(&self, later: &Measure) -> Measure {
+    pub(super) fn joined(&self, later: &Measure) -> Measure {
         let before = self.requests - self.requests / FORGOTTEN;
         let mean = |a: u64, b: u64| (a * before + b * later.requests) / (before + later.requests);
         Measure {
@@ -67,11 +67,11 @@ impl Measure {
         }
     }
 
-    pub fn is_like(&self, other: &Measure) -> bool {
+    pub(super) fn is_like(&self, other: &Measure) -> bool {
         (Change { from: other.price(), to: self.price() }).is_small() && self.has_parallelism_of(other)
     }
 
-    pub fn has_parallelism_of(&self, other: &Measure) -> bool {
+    pub(super) fn has_parallelism_of(&self, other: &Measure) -> bool {
         // A difference of a single request is no change of load.
         let few = self.parallelism.abs_diff(other.parallelism) < 1000;
         few || (Change { from: other.parallelism, to: self.parallelism }).is_small()

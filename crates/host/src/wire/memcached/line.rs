@@ -29,7 +29,7 @@ impl<'a> Line<'a> {
     ///
     /// The name ends at the first space. Only administrative commands may be preceded by spaces, because
     /// memcached looks for them among the words of a line that is nothing else.
-    pub fn read(line: &'a [u8], decoded: &mut Decoded) -> Line<'a> {
+    pub(super) fn read(line: &'a [u8], decoded: &mut Decoded) -> Line<'a> {
         let words = CommandWords::new(line);
         let &[name, ref rest @ ..] = words.all() else { return Line::Refused(Refusal::Unknown, None) };
         if line[0] == b' ' {

@@ -3,17 +3,17 @@
 /// The words of one line, separated by spaces. Only the first [`MOST_WORDS`] are kept; memcached ignores the
 /// rest of the line.
 #[derive(Clone, Copy)]
-pub struct CommandWords<'a> {
+pub(super) struct CommandWords<'a> {
     words: [&'a [u8]; MOST_WORDS],
     count: usize,
 }
 
 /// Number of words that memcached parses at once.
-pub const MOST_WORDS: usize = 23;
+pub(super) const MOST_WORDS: usize = 23;
 
 impl<'a> CommandWords<'a> {
     /// Splits a line.
-    pub fn new(line: &'a [u8]) -> CommandWords<'a> {
+    pub(super) fn new(line: &'a [u8]) -> CommandWords<'a> {
         let mut words = CommandWords { words: [&[]; MOST_WORDS], count: 0 };
         let mut rest = line;
         while words.count < MOST_WORDS {
@@ -29,18 +29,18 @@ impl<'a> CommandWords<'a> {
     }
 
     /// All words.
-    pub fn all(&self) -> &[&'a [u8]] {
+    pub(super) fn all(&self) -> &[&'a [u8]] {
         &self.words[..self.count]
     }
 
     /// True if the last word is `noreply`, whatever precedes it.
-    pub fn ask_no_reply(&self) -> bool {
+    pub(super) fn ask_no_reply(&self) -> bool {
         self.all().last().is_some_and(|&word| word == b"noreply")
     }
 }
 
 /// The first word and the rest.
-pub fn split(line: &[u8]) -> (&[u8], &[u8]) {
+pub(super) fn split(line: &[u8]) -> (&[u8], &[u8]) {
     let begin = line.iter().position(|&byte| byte != b' ').unwrap_or(line.len());
     let line = &line[begin..];
     let end = line.iter().position(|&byte| byte == b' ').unwrap_or(line.len());

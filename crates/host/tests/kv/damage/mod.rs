@@ -25,7 +25,7 @@ use tailcut_host::mutation::{Invariant, broken};
 use tailcut_host::{Block, Bytes};
 
 /// A store and its expected content.
-pub struct Store {
+pub(super) struct Store {
     engine: Engine,
     pub disk: TestDisk,
     settings: Settings,
@@ -57,8 +57,8 @@ enum Harm {
     Unreadable,
 }
 
-pub const SEGMENT: u64 = 16;
-pub const SEGMENTS: u64 = 40;
+pub(super) const SEGMENT: u64 = 16;
+pub(super) const SEGMENTS: u64 = 40;
 const KEYS: u64 = 150;
 
 fn any_harm() -> impl Strategy<Value = Harm> {
@@ -156,7 +156,7 @@ impl Store {
         }
     }
 
-    pub fn step(&mut self) {
+    pub(super) fn step(&mut self) {
         let number = self.random.below(KEYS);
         match self.random.below(5) {
             0 => self.delete(number),
@@ -196,7 +196,7 @@ impl Store {
     }
 
     /// Closes the store cleanly.
-    pub fn close(&mut self) {
+    pub(super) fn close(&mut self) {
         self.engine.close();
         self.settle();
     }
@@ -249,7 +249,7 @@ impl Store {
         }
     }
 
-    pub fn reopen(&mut self) -> Result<(), CannotOpen> {
+    pub(super) fn reopen(&mut self) -> Result<(), CannotOpen> {
         self.engine = open(self.settings, &mut self.disk, OpenMode::Open)?;
         self.tick();
         Ok(())
@@ -273,7 +273,7 @@ impl Store {
     }
 
     /// Every value returned for a key was once written for it.
-    pub fn look_at_all(&mut self) {
+    pub(super) fn look_at_all(&mut self) {
         for number in 0..KEYS {
             if let Said::Value(value) = self.said(number) {
                 assert!(
@@ -321,7 +321,7 @@ fn noise(seed: u64) -> Bytes {
 
 /// A closed store whose items were overwritten several times, with some items deleted and some segments
 /// reclaimed.
-pub fn closed(settings: Settings, seed: u64) -> Store {
+pub(super) fn closed(settings: Settings, seed: u64) -> Store {
     let mut store = Store::new(settings, seed);
     let steps = 300 + store.random.below(900);
     (0..steps).for_each(|_| store.step());

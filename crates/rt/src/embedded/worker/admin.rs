@@ -12,7 +12,7 @@ use tailcut_base::control::{Control, ControlReply};
 
 /// An administrative request, and the sender that its response goes to.
 #[derive(Debug)]
-pub enum AdminRequest {
+pub(crate) enum AdminRequest {
     /// Counters of the store.
     Statistics(Sender<Statistics>),
     /// Status of the store and its drives.
@@ -33,13 +33,13 @@ type Reply = Result<ControlReply, Error>;
 
 /// Calls of the control interface, at most one of them in flight.
 #[derive(Debug, Default)]
-pub struct Calls {
+pub(super) struct Calls {
     under_way: Option<Sender<Reply>>,
     waiting: VecDeque<(usize, Control, Sender<Reply>)>,
 }
 
 impl Calls {
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.under_way.is_none() && self.waiting.is_empty()
     }
 }

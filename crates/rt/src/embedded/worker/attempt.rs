@@ -8,7 +8,7 @@ use tailcut_host::kv::{Change, Content, Fetched, Header, Lookup, Put, Refused, S
 
 /// Result of an attempt to execute an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Attempt {
+pub(super) enum Attempt {
     /// The operation is complete.
     Done(Result<Outcome, Error>),
     /// The operation is executed; it completes once it is durable.

@@ -8,7 +8,7 @@ use tailcut_host::kv::WriteNumber;
 
 /// Phase of the shutdown. A drive without completions until the deadline is abandoned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub(super) enum Ending {
     /// The worker serves.
     Not,
     /// Operations in flight are completed.
@@ -21,7 +21,7 @@ pub enum Ending {
 
 /// What a worker returns when it stops.
 #[derive(Clone, Copy, Debug)]
-pub struct WorkerResult {
+pub(crate) struct WorkerResult {
     /// Counters of the store.
     pub statistics: Statistics,
     /// All writes to the drive are durable.
@@ -30,7 +30,7 @@ pub struct WorkerResult {
 
 impl Ending {
     /// Deadline of the current phase.
-    pub fn deadline(self) -> Time {
+    pub(super) fn deadline(self) -> Time {
         match self {
             Ending::Emptying { deadline } | Ending::Settling { deadline, .. } => deadline,
             Ending::Not | Ending::Done { .. } => Time::NEVER,

@@ -8,8 +8,8 @@ mod admin;
 mod attempt;
 mod ending;
 
-pub use admin::AdminRequest;
-pub use ending::WorkerResult;
+pub(super) use admin::AdminRequest;
+pub(super) use ending::WorkerResult;
 
 use super::error::Error;
 use super::operation::{Operation, Outcome};
@@ -33,7 +33,7 @@ use tailcut_host::kv::{Engine, Fetched, WriteNumber};
 
 /// A message to the thread.
 #[derive(Debug)]
-pub enum Message {
+pub(super) enum Message {
     /// An operation to execute.
     Operation(Operation, Requester),
     /// An administrative request.
@@ -46,7 +46,7 @@ id! {
 }
 
 /// An engine, and the drive below it.
-pub struct Worker<D> {
+pub(super) struct Worker<D> {
     engine: Engine,
     /// None if all items are in memory.
     drive: Option<D>,
@@ -84,7 +84,7 @@ impl Drop for Closing {
 
 impl<D: Steered> Worker<D> {
     /// A worker. Fails if the system is out of descriptors.
-    pub fn new(
+    pub(super) fn new(
         engine: Engine,
         drive: Option<D>,
         settings: Settings,
@@ -114,7 +114,7 @@ impl<D: Steered> Worker<D> {
     }
 
     /// Serves until it is asked to stop. Then completes operations in flight, and makes changes durable.
-    pub fn run(mut self) -> WorkerResult {
+    pub(super) fn run(mut self) -> WorkerResult {
         reactor::run(&mut self);
         let is_durable = self.ending == Ending::Done { is_durable: true };
         WorkerResult { statistics: self.statistics(), is_durable }

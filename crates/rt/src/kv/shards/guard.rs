@@ -17,7 +17,7 @@ use tailcut_host::wire::memcached::reply;
 /// keeps it until it needs another shard, or the guard is dropped: taking or releasing a lock waits for all
 /// earlier stores, and so for memory.
 #[derive(Debug)]
-pub struct ShardGuard<'a> {
+pub(super) struct ShardGuard<'a> {
     common: &'a Common,
     outputs: &'a mut Outputs,
     now: Time,

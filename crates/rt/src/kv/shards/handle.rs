@@ -13,7 +13,7 @@ use tailcut_host::{Bytes, Request, Response};
 
 /// A thread's handle to the shards.
 #[derive(Debug)]
-pub struct ShardHandle {
+pub(crate) struct ShardHandle {
     common: Arc<Common>,
     now: Time,
     unix: u64,
@@ -24,34 +24,34 @@ pub struct ShardHandle {
 
 impl ShardHandle {
     /// A handle for the thread with this number.
-    pub fn new(common: Arc<Common>, thread: u32) -> ShardHandle {
+    pub(crate) fn new(common: Arc<Common>, thread: u32) -> ShardHandle {
         let outputs = Outputs::new(ThreadOf { number: thread, of: common.threads() });
         ShardHandle { common, now: Time::ZERO, unix: 0, outputs, has_appointment: false }
     }
 
     /// State that all threads share.
-    pub fn common(&self) -> &Common {
+    pub(crate) fn common(&self) -> &Common {
         &self.common
     }
 
     /// Sets the current time: `now` by the clock of the process, `unix` in seconds of Unix time.
-    pub fn tick(&mut self, now: Time, unix: u64) {
+    pub(crate) fn tick(&mut self, now: Time, unix: u64) {
         (self.now, self.unix) = (now, unix);
     }
 
     /// The next reply to a client of this thread.
-    pub fn next_reply(&mut self) -> Option<Reply> {
+    pub(crate) fn next_reply(&mut self) -> Option<Reply> {
         self.outputs.next_reply()
     }
 
     /// Receives replies from another thread.
-    pub fn take_replies(&mut self, replies: Vec<Reply>) {
+    pub(crate) fn take_replies(&mut self, replies: Vec<Reply>) {
         self.outputs.take_replies(replies);
     }
 
     /// Polls the shards used since the last call for requests to the drive: once for many commands. A thread
     /// that has used shards calls this before it sleeps.
-    pub fn ask_touched(&mut self) {
+    pub(crate) fn ask_touched(&mut self) {
         while let Some(shard) = self.outputs.next_touched() {
             match self.guarded(|visit| visit.ask(shard)) {
                 Some(Some(is_earlier)) => self.has_appointment |= is_earlier,
@@ -62,17 +62,17 @@ impl ShardHandle {
     }
 
     /// Drains the shards' requests to the drive; also returns the state that all threads share.
-    pub fn take_requests(&mut self) -> (std::vec::Drain<'_, (u32, Request<Bytes>)>, &Common) {
+    pub(crate) fn take_requests(&mut self) -> (std::vec::Drain<'_, (u32, Request<Bytes>)>, &Common) {
         (self.outputs.requests().drain(..), &self.common)
     }
 
     /// Receives requests to the drive from another thread.
-    pub fn take_over(&mut self, requests: Vec<(u32, Request<Bytes>)>) {
+    pub(crate) fn take_over(&mut self, requests: Vec<(u32, Request<Bytes>)>) {
         self.outputs.requests().extend(requests);
     }
 
     /// Passes a completion of the drive to a shard.
-    pub fn respond(&mut self, shard: u32, response: Response<Bytes>) {
+    pub(crate) fn respond(&mut self, shard: u32, response: Response<Bytes>) {
         let mut response = Some(response);
         let done = self.with(shard, |shard| {
             shard.respond(response.take().expect("it is there once"));
@@ -84,7 +84,7 @@ impl ShardHandle {
     }
 
     /// Advances recovery of all shards by a step.
-    pub fn recover(&mut self) {
+    pub(crate) fn recover(&mut self) {
         for shard in 0..self.common.shards() {
             if self.common.places[shard as usize].recovery() != Recovery::Over {
                 self.with(shard, Shard::recover);
@@ -93,7 +93,7 @@ impl ShardHandle {
     }
 
     /// Runs the shards whose next event is due.
-    pub fn resume(&mut self) {
+    pub(crate) fn resume(&mut self) {
         for shard in 0..self.common.shards() {
             if self.common.places[shard as usize].next_event() <= self.now
                 && self.with(shard, resume_shard).is_none()
@@ -104,7 +104,7 @@ impl ShardHandle {
     }
 
     /// Runs all shards, due or not: operations were deferred to them, or the server stops.
-    pub fn go_on_everywhere(&mut self) {
+    pub(crate) fn go_on_everywhere(&mut self) {
         for shard in 0..self.common.shards() {
             if self.with(shard, resume_shard).is_none() {
                 self.leave(shard, Deferred::Tick);
@@ -113,7 +113,7 @@ impl ShardHandle {
     }
 
     /// Sends replies and requests to the threads that own the clients and the drive.
-    pub fn send_replies(&mut self) {
+    pub(crate) fn send_replies(&mut self) {
         let outputs = &mut self.outputs;
         for (thread, replies) in outputs.outgoing() {
             self.common.post(thread, Message::Replies(replies));
@@ -131,7 +131,7 @@ impl ShardHandle {
 
     /// Carries out the effects of a client's commands. Returns the rest of its input.
     #[inline]
-    pub fn serve<'i>(&mut self, dispatch: Dispatch<'_, 'i>) -> &'i [u8] {
+    pub(crate) fn serve<'i>(&mut self, dispatch: Dispatch<'_, 'i>) -> &'i [u8] {
         self.visit().serve(dispatch)
     }
 

@@ -14,14 +14,14 @@ mod guard;
 mod handle;
 mod place;
 
-pub use handle::ShardHandle;
+pub(super) use handle::ShardHandle;
 
 use super::admin::ThreadReport;
 use super::events::{Event, Events};
 use crate::ctl::{AdminRequest, Health};
 use crate::reactor::Mailbox;
 use place::Place;
-pub use place::Recovery;
+pub(super) use place::Recovery;
 use std::any::Any;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -37,7 +37,7 @@ use tailcut_host::{Bytes, Request};
 
 /// State that all threads share.
 #[derive(Debug)]
-pub struct Common {
+pub(super) struct Common {
     places: Box<[Place]>,
     division: Division,
     threads: Box<[Thread]>,
@@ -73,7 +73,7 @@ struct Thread {
 
 /// A message from one worker thread to another.
 #[derive(Debug)]
-pub enum Message {
+pub(super) enum Message {
     /// Serve this connection.
     Connection(OwnedFd),
     /// Replies to the thread's clients.
@@ -97,7 +97,7 @@ impl Common {
     ///
     /// # Errors
     /// If the system is out of descriptors.
-    pub fn new(shards: Vec<Shard>, threads: u32, events: Events) -> io::Result<Common> {
+    pub(super) fn new(shards: Vec<Shard>, threads: u32, events: Events) -> io::Result<Common> {
         let seed = shards.first().expect("there is a shard").engine().seed();
         let division = Division::new(seed, shards.len() as u32);
         let thread = |_| {
@@ -125,38 +125,38 @@ impl Common {
     }
 
     /// Number of shards.
-    pub fn shards(&self) -> u32 {
+    pub(super) fn shards(&self) -> u32 {
         self.places.len() as u32
     }
 
     /// Number of threads.
-    pub fn threads(&self) -> u32 {
+    pub(super) fn threads(&self) -> u32 {
         self.threads.len() as u32
     }
 
     /// How keys are divided among the shards.
-    pub fn division(&self) -> Division {
+    pub(super) fn division(&self) -> Division {
         self.division
     }
 
     /// The mailbox of a thread.
-    pub fn mailbox(&self, thread: u32) -> &Arc<Mailbox<Message>> {
+    pub(super) fn mailbox(&self, thread: u32) -> &Arc<Mailbox<Message>> {
         &self.threads[thread as usize].mailbox
     }
 
     /// Sends a message to a thread.
-    pub fn post(&self, thread: u32, message: Message) {
+    pub(super) fn post(&self, thread: u32, message: Message) {
         self.mailbox(thread).post(message);
     }
 
     /// The earliest time at which a shard has work due.
-    pub fn next_event(&self) -> Time {
+    pub(super) fn next_event(&self) -> Time {
         self.places.iter().map(Place::next_event).min().unwrap_or(Time::NEVER)
     }
 
     /// Sums of the counters of all shards. It blocks on shards in use, so threads that serve must not call
     /// it.
-    pub fn sums(&self) -> Sums {
+    pub(super) fn sums(&self) -> Sums {
         let mut sums = Sums::default();
         for shard in 0..self.shards() {
             let _ = self.with(shard, |shard| sums.add(&shard.sums()));
@@ -165,19 +165,19 @@ impl Common {
     }
 
     /// Recovery state of the shard that is furthest behind; a failed recovery counts as furthest.
-    pub fn recovery(&self) -> Recovery {
+    pub(super) fn recovery(&self) -> Recovery {
         self.places.iter().map(Place::recovery).max().unwrap_or(Recovery::Over)
     }
 
     /// The shard and the block of it that cannot be read, so that recovery has failed.
-    pub fn unreadable(&self) -> Option<(u32, u64)> {
+    pub(super) fn unreadable(&self) -> Option<(u32, u64)> {
         (0..self.shards())
             .find_map(|shard| Some((shard, self.with(shard, |shard| shard.engine().unreadable())??)))
     }
 
     /// Runs `work` on a shard as soon as no other thread uses it; `None` if the shard has failed. Blocks
     /// until then: only for callers that may wait.
-    pub fn with<R>(&self, shard: u32, work: impl FnOnce(&mut Shard) -> R) -> Option<R> {
+    pub(super) fn with<R>(&self, shard: u32, work: impl FnOnce(&mut Shard) -> R) -> Option<R> {
         let place = &self.places[shard as usize];
         let result = place.wait_for().map(|mut shard| work(&mut shard));
         if place.has_left() {
@@ -188,38 +188,38 @@ impl Common {
     }
 
     /// Command latencies, as far as threads have reported them.
-    pub fn latencies(&self) -> MutexGuard<'_, Latencies> {
+    pub(super) fn latencies(&self) -> MutexGuard<'_, Latencies> {
         self.latencies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reports an event to the event sink.
-    pub fn log(&self, event: Event) {
+    pub(super) fn log(&self, event: Event) {
         self.events.log(event);
     }
 
     /// Reports changes of the drive's health to the event sink.
-    pub fn tell_change(&self, before: &Health, now: &Health) {
+    pub(super) fn tell_change(&self, before: &Health, now: &Health) {
         self.events.tell_change(before, now);
     }
 
     /// True if a shard has failed.
-    pub fn has_failed(&self, shard: u32) -> bool {
+    pub(super) fn has_failed(&self, shard: u32) -> bool {
         self.places[shard as usize].has_failed()
     }
 
     /// Number of shards that have failed.
-    pub fn failed_shards(&self) -> u64 {
+    pub(super) fn failed_shards(&self) -> u64 {
         self.places.iter().filter(|place| place.has_failed()).count() as u64
     }
 
     /// Number of panics caught.
-    pub fn panics(&self) -> u64 {
+    pub(super) fn panics(&self) -> u64 {
         self.panics.load(Ordering::Relaxed)
     }
 
     /// Records a panic that a thread has caught: reports it to the event sink, and reports shards that failed
     /// with it to the sink and to all threads.
-    pub fn note_panic(&self, panic: &(dyn Any + Send)) {
+    pub(super) fn note_panic(&self, panic: &(dyn Any + Send)) {
         self.panics.fetch_add(1, Ordering::Relaxed);
         let said = panic.downcast_ref::<&str>().copied();
         let said = said.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
@@ -236,7 +236,7 @@ impl Common {
 
     /// True if all threads have confirmed the previous heartbeat; then the next one is requested. For a
     /// single caller.
-    pub fn beat(&self) -> bool {
+    pub(super) fn beat(&self) -> bool {
         let asked = self.beats.load(Ordering::Relaxed);
         let go_on = self.threads.iter().all(|thread| thread.beats.load(Ordering::Relaxed) == asked);
         if go_on {
@@ -247,12 +247,12 @@ impl Common {
     }
 
     /// Confirms that a thread is alive.
-    pub fn note_beat(&self, thread: u32) {
+    pub(super) fn note_beat(&self, thread: u32) {
         self.threads[thread as usize].beats.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Sets the drive's part of the `stats` reply, as protocol lines.
-    pub fn set_health(&self, lines: Vec<u8>) {
+    pub(super) fn set_health(&self, lines: Vec<u8>) {
         *self.health.lock().unwrap_or_else(PoisonError::into_inner) = lines;
     }
 
@@ -262,18 +262,18 @@ impl Common {
     }
 
     /// Counts threads that could not be started as finished.
-    pub fn abandon(&self, threads: usize) {
+    pub(super) fn abandon(&self, threads: usize) {
         self.finished.fetch_add(threads, Ordering::SeqCst);
     }
 
     /// Publishes the client counters of a thread.
-    pub fn tally(&self, thread: u32, tally: &Tally) {
+    pub(super) fn tally(&self, thread: u32, tally: &Tally) {
         let places = &self.threads[thread as usize].tally;
         places.iter().zip(numbers_of(tally)).for_each(|(place, count)| place.store(count, Ordering::Relaxed));
     }
 
     /// Sum of the client counters of all threads.
-    pub fn tallied(&self) -> Tally {
+    pub(super) fn tallied(&self) -> Tally {
         self.tallied_but_of(u32::MAX)
     }
 
@@ -288,7 +288,7 @@ impl Common {
     }
 
     /// Counts a new connection, unless `most` are open; returns whether it was counted.
-    pub fn let_in(&self, most: usize) -> bool {
+    pub(super) fn let_in(&self, most: usize) -> bool {
         // Only one thread accepts, so the count can fall in between, but not rise.
         let has_room = self.connections.load(Ordering::Relaxed) < most;
         if has_room {
@@ -298,7 +298,7 @@ impl Common {
     }
 
     /// Counts a closed connection.
-    pub fn let_out(&self) {
+    pub(super) fn let_out(&self) {
         self.connections.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -11,7 +11,7 @@ use tailcut_host::kv::session::hand_over::{Backlog, Deferred};
 /// The slot of a shard, on cache lines of its own (a pair, as processors fetch them).
 #[derive(Debug)]
 #[repr(align(128))]
-pub struct Place {
+pub(super) struct Place {
     shard: Mutex<Shard>,
     left: Mutex<Backlog>,
     left_count: AtomicUsize,
@@ -26,7 +26,7 @@ pub struct Place {
 /// Exclusive access to a shard. If the thread panics while the shard is in use, the shard has failed: its
 /// state may be inconsistent.
 #[derive(Debug)]
-pub struct Seized<'a> {
+pub(super) struct Seized<'a> {
     place: &'a Place,
     shard: MutexGuard<'a, Shard>,
     /// An operation uses the shard; otherwise it is only kept for the next command.
@@ -61,7 +61,7 @@ impl Drop for Seized<'_> {
 /// Recovery state of a shard. The greatest state of all shards is that of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub enum Recovery {
+pub(crate) enum Recovery {
     /// Recovery is complete.
     Over,
     /// Recovery waits for a completion of the drive.
@@ -74,7 +74,7 @@ pub enum Recovery {
 
 impl Place {
     /// A slot for this shard.
-    pub fn new(shard: Shard) -> Place {
+    pub(super) fn new(shard: Shard) -> Place {
         Place {
             shard: Mutex::new(shard),
             left: Mutex::default(),
@@ -87,7 +87,7 @@ impl Place {
 
     /// The shard; `None` if another thread has it for longer than a few commands take, or it has failed.
     #[inline]
-    pub fn seize(&self) -> Option<Seized<'_>> {
+    pub(super) fn seize(&self) -> Option<Seized<'_>> {
         for _ in 0..LOOKS {
             match self.shard.try_lock() {
                 Ok(shard) => return self.seized(shard),
@@ -101,7 +101,7 @@ impl Place {
     }
 
     /// The shard, as soon as it is free; `None` if it has failed. Blocks.
-    pub fn wait_for(&self) -> Option<Seized<'_>> {
+    pub(super) fn wait_for(&self) -> Option<Seized<'_>> {
         self.seized(self.shard.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -112,7 +112,7 @@ impl Place {
 
     /// True if the shard has failed, because a thread panicked while it used it.
     #[inline]
-    pub fn has_failed(&self) -> bool {
+    pub(super) fn has_failed(&self) -> bool {
         self.has_failed.load(Ordering::Relaxed)
     }
 
@@ -125,7 +125,7 @@ impl Place {
 
     /// Defers an operation. The caller then has to try once more to get the shard: the holder may have
     /// checked for deferred operations just before.
-    pub fn leave(&self, left: Deferred) {
+    pub(super) fn leave(&self, left: Deferred) {
         let mut all = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(left);
         self.left_count.store(all.len(), Ordering::Relaxed);
@@ -137,14 +137,14 @@ impl Place {
 
     /// True if operations were deferred; for the thread that has just released the shard.
     #[inline]
-    pub fn has_left(&self) -> bool {
+    pub(super) fn has_left(&self) -> bool {
         fence(Ordering::SeqCst);
         self.left_count.load(Ordering::Relaxed) > 0 && !self.has_failed()
     }
 
     /// Takes the deferred operations; for the holder of the shard.
     #[inline]
-    pub fn take_left(&self) -> Backlog {
+    pub(super) fn take_left(&self) -> Backlog {
         if self.left_count.load(Ordering::Relaxed) == 0 {
             return Backlog::default();
         }
@@ -155,7 +155,7 @@ impl Place {
 
     /// Recovery state of the shard.
     #[inline]
-    pub fn recovery(&self) -> Recovery {
+    pub(super) fn recovery(&self) -> Recovery {
         match self.recovery.load(Ordering::Relaxed) {
             0 => Recovery::Over,
             1 => Recovery::Waits,
@@ -166,7 +166,7 @@ impl Place {
 
     /// Updates the recovery state; for the holder of the shard.
     #[inline]
-    pub fn note_recovery(&self, shard: &Shard) {
+    pub(super) fn note_recovery(&self, shard: &Shard) {
         if self.recovery() == Recovery::Over {
             return;
         }
@@ -181,13 +181,13 @@ impl Place {
     }
 
     /// When the shard's next event is due; `Time::NEVER` if it has none.
-    pub fn next_event(&self) -> Time {
+    pub(super) fn next_event(&self) -> Time {
         Time(self.next_event.load(Ordering::Relaxed))
     }
 
     /// Sets when the shard's next event is due, and returns the previous value.
     #[inline]
-    pub fn set_next_event(&self, moment: Time) -> Time {
+    pub(super) fn set_next_event(&self, moment: Time) -> Time {
         Time(self.next_event.swap(moment.0, Ordering::Relaxed))
     }
 }

@@ -54,14 +54,14 @@ impl Refusals {
 
 impl Checkup {
     /// The schedule for a drive, if there is one.
-    pub fn new(drive: Option<&impl Steered>) -> Checkup {
+    pub(super) fn new(drive: Option<&impl Steered>) -> Checkup {
         let due = if drive.is_some() { Time::ZERO } else { Time::NEVER };
         let refusals = Refusals::default();
         Checkup { health: Health::default(), due, is_stale: false, is_full: None, refusals }
     }
 
     /// When the next check is due, even without other events.
-    pub fn next_event(&self) -> Time {
+    pub(super) fn next_event(&self) -> Time {
         if self.is_stale { self.due } else { Time::NEVER }
     }
 }

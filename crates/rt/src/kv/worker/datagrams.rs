@@ -18,7 +18,7 @@ use tailcut_host::wire::memcached::udp::{self, CONTENT_BYTES, DATAGRAM_BYTES, FR
 
 /// A socket for datagrams.
 #[derive(Debug)]
-pub struct Datagrams {
+pub(crate) struct Datagrams {
     socket: UdpSocket,
 }
 
@@ -27,7 +27,7 @@ impl Datagrams {
     ///
     /// # Errors
     /// If a system call fails.
-    pub fn bind(address: SocketAddr) -> io::Result<Datagrams> {
+    pub(crate) fn bind(address: SocketAddr) -> io::Result<Datagrams> {
         let socket = UdpSocket::bind(address)?;
         socket.set_nonblocking(true)?;
         Ok(Datagrams { socket })
@@ -37,7 +37,7 @@ impl Datagrams {
     ///
     /// # Errors
     /// If a system call fails.
-    pub fn address(&self) -> io::Result<SocketAddr> {
+    pub(crate) fn address(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
 }
@@ -66,18 +66,18 @@ struct Open {
 }
 
 impl DatagramSockets {
-    pub fn new(sockets: Vec<Datagrams>) -> DatagramSockets {
+    pub(super) fn new(sockets: Vec<Datagrams>) -> DatagramSockets {
         DatagramSockets { sockets, open: Slab::new() }
     }
 
     /// Watches the sockets for datagrams.
-    pub fn watch<M>(&self, reactor: &Reactor<M>) -> io::Result<()> {
+    pub(super) fn watch<M>(&self, reactor: &Reactor<M>) -> io::Result<()> {
         let mut sockets = self.sockets.iter().zip((DATAGRAMS..).map(Token::source));
         sockets.try_for_each(|(datagrams, token)| reactor.watch(&datagrams.socket, token, READABLE))
     }
 
     /// Closes the sockets for good; pending requests stay unanswered.
-    pub fn close(&mut self) {
+    pub(super) fn close(&mut self) {
         self.sockets.clear();
     }
 

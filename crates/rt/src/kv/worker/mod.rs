@@ -15,7 +15,7 @@ mod pressure;
 mod receiving;
 mod sending;
 
-pub use datagrams::Datagrams;
+pub(super) use datagrams::Datagrams;
 
 use super::client::Client;
 use super::events::Event;
@@ -48,7 +48,7 @@ use tailcut_host::wire::memcached::Users;
 
 /// The sockets on which clients connect or send datagrams, and the accounts.
 #[derive(Debug, Default)]
-pub struct Entries {
+pub(super) struct Entries {
     /// The sockets that take connections.
     pub listeners: Vec<Listener>,
     /// The sockets that take datagrams.
@@ -58,7 +58,7 @@ pub struct Entries {
 }
 
 /// A worker thread's clients, and the drive if it is the first thread.
-pub struct Worker<D> {
+pub(super) struct Worker<D> {
     thread: u32,
     clients: Clients,
     shards: ShardHandle,
@@ -102,7 +102,7 @@ pub struct Worker<D> {
 }
 
 /// What a worker returns when it stops.
-pub struct WorkerResult<D> {
+pub(super) struct WorkerResult<D> {
     /// Traffic on its sockets.
     pub traffic: Traffic,
     /// Command latencies since they were last collected.
@@ -131,7 +131,7 @@ impl<D: Steered> Worker<D> {
     ///
     /// # Errors
     /// If the system is out of descriptors.
-    pub fn new(
+    pub(super) fn new(
         thread: u32,
         common: Arc<Common>,
         drive: Option<D>,
@@ -198,7 +198,7 @@ impl<D: Steered> Worker<D> {
     }
 
     /// Serves until it is asked to stop. The first thread then makes all writes durable.
-    pub fn run(mut self) -> WorkerResult<D> {
+    pub(super) fn run(mut self) -> WorkerResult<D> {
         self.settle();
         reactor::run(&mut self);
         let Stopping::Done { unwritten } = self.stopping else { unreachable!("only then the loop is done") };

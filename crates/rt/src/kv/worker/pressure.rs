@@ -23,22 +23,22 @@ pub(super) struct Pressure {
 
 impl Pressure {
     /// No client waits.
-    pub fn new(patience: Nanos) -> Pressure {
+    pub(super) fn new(patience: Nanos) -> Pressure {
         Pressure { waiting: VecDeque::new(), since: Time::NEVER, due: Time::NEVER, patience }
     }
 
     /// When `Worker::relieve` has to run, even without other events.
-    pub fn due(&self) -> Time {
+    pub(super) fn due(&self) -> Time {
         self.due
     }
 
     /// Removes a client that has disconnected.
-    pub fn remove(&mut self, slot: u32) {
+    pub(super) fn remove(&mut self, slot: u32) {
         self.waiting.retain(|&other| other != slot);
     }
 
     /// Queues a client that waits for memory.
-    pub fn add(&mut self, slot: u32, now: Time) {
+    pub(super) fn add(&mut self, slot: u32, now: Time) {
         if self.waiting.is_empty() && self.since == Time::NEVER {
             (self.since, self.due) = (now, now + self.patience);
         }

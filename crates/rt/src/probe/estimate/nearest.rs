@@ -17,7 +17,7 @@ const BASES: [Preset; 7] = [
 
 /// The preset of [`BASES`] nearest in read latency (ns) and read bandwidth (bytes per second), by the ratio
 /// of both.
-pub fn to(latency: f64, bandwidth: f64) -> Preset {
+pub(super) fn to(latency: f64, bandwidth: f64) -> Preset {
     let distance = |preset: Preset| {
         let config = preset.config();
         let (l, b) =
@@ -28,7 +28,7 @@ pub fn to(latency: f64, bandwidth: f64) -> Preset {
 }
 
 /// Unloaded latency of a read of one page, in ns.
-pub fn bare_latency(config: &SsdConfig) -> f64 {
+pub(super) fn bare_latency(config: &SsdConfig) -> f64 {
     let timing = &config.timing;
     let read: u64 = timing.read.iter().map(|time| time.0).sum::<u64>() / timing.read.len() as u64;
     let page = config.geometry.page_bytes as f64;

@@ -13,7 +13,7 @@ use std::io::{self, ErrorKind, IoSlice, Read, Write};
 /// receive in each direction ([`MOST_AT_ONCE`]), and what the session needs for an incomplete record or
 /// handshake message (at most 64 KiB, by rustls).
 #[derive(Debug)]
-pub struct Link {
+pub(super) struct Link {
     /// The client's side.
     pub outer: Socket,
     /// The server's side.
@@ -34,7 +34,7 @@ pub struct Link {
 
 /// State of a link after some work.
 #[derive(Debug, PartialEq, Eq)]
-pub enum LinkState {
+pub(super) enum LinkState {
     /// There may be more work at once.
     Busy,
     /// No work until an event at one of its sockets.
@@ -53,7 +53,7 @@ enum End {
 
 /// Buffers that all links share in turn: empty between two of them.
 #[derive(Debug)]
-pub struct Buffers {
+pub(super) struct Buffers {
     received: Vec<u8>,
     plain: Vec<u8>,
 }
@@ -66,7 +66,7 @@ impl Default for Buffers {
 
 impl Link {
     /// A link whose handshake begins.
-    pub fn new(crossing: Crossing, session: ServerConnection) -> Link {
+    pub(super) fn new(crossing: Crossing, session: ServerConnection) -> Link {
         let Crossing { outer, inner, passage } = crossing;
         Link {
             outer: Socket::new(outer),
@@ -82,27 +82,27 @@ impl Link {
     }
 
     /// True during the handshake.
-    pub fn is_handshaking(&self) -> bool {
+    pub(super) fn is_handshaking(&self) -> bool {
         self.session.is_handshaking()
     }
 
     /// True if the server has closed its socket; some of its output may still be on its way.
-    pub fn is_left(&self) -> bool {
+    pub(super) fn is_left(&self) -> bool {
         self.inner.is_hung()
     }
 
     /// True if the client's socket has no room for output.
-    pub fn is_stuck(&self) -> bool {
+    pub(super) fn is_stuck(&self) -> bool {
         !self.outer.has_room
     }
 
     /// How many bytes the client's socket has taken.
-    pub fn sent(&self) -> u64 {
+    pub(super) fn sent(&self) -> u64 {
         self.sent
     }
 
     /// Transfers data in both directions, but only a bounded amount, so that others have their turn.
-    pub fn pump(&mut self, buffers: &mut Buffers) -> LinkState {
+    pub(super) fn pump(&mut self, buffers: &mut Buffers) -> LinkState {
         for _ in 0..ROUNDS {
             match self.exchange(buffers) {
                 Ok(true) => {}

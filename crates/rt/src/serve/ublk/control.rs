@@ -15,14 +15,14 @@ use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 /// The control device, and a ring to send it commands.
-pub struct Control {
+pub(super) struct Control {
     ring: IoUring<Entry128, cqueue::Entry>,
     file: File,
 }
 
 /// A command about a device.
 #[derive(Clone, Copy, Debug)]
-pub struct Call {
+pub(super) struct Call {
     /// `UBLK_U_CMD_…`.
     pub command: u32,
     /// Number of the device.
@@ -33,7 +33,7 @@ pub struct Call {
 
 impl Control {
     /// Opens the control device, and checks that its driver has the required features.
-    pub fn open(number: u32) -> Result<Control, CannotAttach> {
+    pub(super) fn open(number: u32) -> Result<Control, CannotAttach> {
         let file = OpenOptions::new().read(true).write(true).open(CONTROL_PATH);
         let file = file.map_err(|error| match error.kind() {
             ErrorKind::NotFound => CannotAttach::NoDriver,
@@ -55,7 +55,7 @@ impl Control {
     }
 
     /// Executes a command, and waits for its completion. The driver reads and writes `buffer`.
-    pub fn call<T: Pod>(&mut self, call: Call, mut buffer: Option<&mut T>) -> Result<(), Errno> {
+    pub(super) fn call<T: Pod>(&mut self, call: Call, mut buffer: Option<&mut T>) -> Result<(), Errno> {
         loop {
             let (addr, len) = match &mut buffer {
                 Some(buffer) => ((&raw mut **buffer) as u64, size_of::<T>() as u16),
@@ -72,7 +72,7 @@ impl Control {
 
     /// Executes a command without a buffer, waiting for at most `patience`; None if it is not complete by
     /// then. The control device is not usable afterwards.
-    pub fn call_within(mut self, call: Call, patience: Duration) -> Option<Result<(), Errno>> {
+    pub(super) fn call_within(mut self, call: Call, patience: Duration) -> Option<Result<(), Errno>> {
         self.push(call, 0, 0);
         let time = Timespec::from(patience);
         let arguments = SubmitArgs::new().timespec(&time);
@@ -122,12 +122,12 @@ impl std::fmt::Debug for Control {
 }
 
 /// Result of a completion.
-pub fn outcome(result: i32) -> Result<(), Errno> {
+pub(super) fn outcome(result: i32) -> Result<(), Errno> {
     if result < 0 { Err(Errno::from_raw_os_error(-result)) } else { Ok(()) }
 }
 
 /// An error of the driver as ours.
-pub fn wrong(what: &'static str, number: u32, error: Errno) -> CannotAttach {
+pub(super) fn wrong(what: &'static str, number: u32, error: Errno) -> CannotAttach {
     match error {
         Errno::PERM | Errno::ACCESS => CannotAttach::NotAllowed,
         error => CannotAttach::System { what, number, error: io::Error::from(error) },

@@ -116,7 +116,7 @@ fn is_abandoned(number: u32) -> bool {
 }
 
 /// Opens the character device of a block device.
-pub fn open(number: u32) -> std::io::Result<File> {
+pub(super) fn open(number: u32) -> std::io::Result<File> {
     OpenOptions::new().read(true).write(true).open(format!("/dev/ublkc{number}"))
 }
 

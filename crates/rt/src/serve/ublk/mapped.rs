@@ -8,7 +8,7 @@ use std::ptr::{NonNull, null_mut};
 
 /// The descriptors of one queue.
 #[derive(Debug)]
-pub struct Descriptors {
+pub(super) struct Descriptors {
     first: NonNull<ublksrv_io_desc>,
     tags: u16,
     bytes: usize,
@@ -16,7 +16,7 @@ pub struct Descriptors {
 
 impl Descriptors {
     /// Maps the descriptors of the first queue of the device behind `file`, which has `tags` tags.
-    pub fn map(file: &File, tags: u16) -> io::Result<Descriptors> {
+    pub(super) fn map(file: &File, tags: u16) -> io::Result<Descriptors> {
         // The system maps whole pages, and the driver allows no more than those.
         let bytes = usize::from(tags) * size_of::<ublksrv_io_desc>();
         let flags = MapFlags::SHARED | MapFlags::POPULATE;
@@ -29,7 +29,7 @@ impl Descriptors {
 
     /// The request of a tag that the kernel has delivered: the kernel does not write to the descriptor before
     /// the request is committed.
-    pub fn get(&self, tag: u16) -> ublksrv_io_desc {
+    pub(super) fn get(&self, tag: u16) -> ublksrv_io_desc {
         assert!(tag < self.tags, "there are {} tags", self.tags);
         // SAFETY: the result lies within the mapping, as checked above.
         let place = unsafe { self.first.add(tag.into()) };

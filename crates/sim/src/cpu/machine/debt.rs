@@ -24,11 +24,11 @@ pub(super) struct Debt {
 
 impl Debt {
     /// Of a new thread: what it will be ahead by when it has slept, it is not yet.
-    pub const NEW: Debt = Debt { owed: HEAD_START, paid: Nanos::ZERO };
+    pub(super) const NEW: Debt = Debt { owed: HEAD_START, paid: Nanos::ZERO };
 
     /// The thread has run for so long while competitors of this total weight were ready. Rounded down.
     #[inline]
-    pub fn grow(&mut self, elapsed: Nanos, competing: u64, weight: u64) {
+    pub(super) fn grow(&mut self, elapsed: Nanos, competing: u64, weight: u64) {
         if competing > 0 {
             self.owed += Nanos((u128::from(elapsed.0) * u128::from(competing) / u128::from(weight)) as u64);
         }
@@ -36,13 +36,13 @@ impl Debt {
 
     /// Competitors have had the thread's core for `competed` by now.
     #[inline]
-    pub fn repay(&mut self, competed: Nanos) {
+    pub(super) fn repay(&mut self, competed: Nanos) {
         *self = Debt { owed: self.left(competed), paid: competed };
     }
 
     /// The thread goes to a core that competitors have had for `competed`.
     #[inline]
-    pub fn move_to(&mut self, competed: Nanos) {
+    pub(super) fn move_to(&mut self, competed: Nanos) {
         self.paid = competed;
     }
 

@@ -62,13 +62,13 @@ pub(super) struct LastThree {
 }
 
 impl LastThree {
-    pub fn add(&mut self, time: Nanos) {
+    pub(super) fn add(&mut self, time: Nanos) {
         self.times[(self.count % 3) as usize] = time;
         self.count += 1;
     }
 
     /// Their mean, rounded down, once there are three.
-    pub fn mean(&self) -> Option<Nanos> {
+    pub(super) fn mean(&self) -> Option<Nanos> {
         (self.count >= 3).then(|| self.times.iter().copied().sum::<Nanos>() / 3)
     }
 }

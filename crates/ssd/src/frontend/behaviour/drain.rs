@@ -71,7 +71,7 @@ pub(super) struct Drain {
 
 impl Drain {
     /// No program under way yet, in a drive that is divided into these sets.
-    pub fn new(sets: &Sets) -> Drain {
+    pub(super) fn new(sets: &Sets) -> Drain {
         let (luns, sets) = ((sets.luns_each() * sets.count()) as usize, sets.count() as usize);
         Drain {
             programs: IdVec::filled(luns, NO_PROGRAM),
@@ -82,7 +82,7 @@ impl Drain {
     }
 
     /// A chip of a set begins to program `pages` pages, the slowest of which is of this kind.
-    pub fn began(&mut self, now: Time, lun: LunId, set: SetId, kind: usize, pages: u32) {
+    pub(super) fn began(&mut self, now: Time, lun: LunId, set: SetId, kind: usize, pages: u32) {
         let list = &mut self.lists[set][kind];
         let last = std::mem::replace(&mut list.last, lun);
         match last {
@@ -96,7 +96,7 @@ impl Drain {
     }
 
     /// The program of a chip, if one is known, is over.
-    pub fn over(&mut self, now: Time, lun: LunId) {
+    pub(super) fn over(&mut self, now: Time, lun: LunId) {
         if let Some((kind, began)) = self.leave(lun) {
             self.times[kind].add(now.since(began));
         }
@@ -104,7 +104,7 @@ impl Drain {
 
     /// Forgets the program of a chip, if one is known, because its end is unknown from now on. Returns its
     /// kind and when it began.
-    pub fn leave(&mut self, lun: LunId) -> Option<(usize, Time)> {
+    pub(super) fn leave(&mut self, lun: LunId) -> Option<(usize, Time)> {
         let Program { is_on, prev, next, kind, set, pages, began } = self.programs[lun];
         if !is_on {
             return None;
@@ -124,7 +124,7 @@ impl Drain {
     }
 
     /// When pages of a set will have room; `None` while too few programs have been seen.
-    pub fn room_for(&self, now: Time, set: SetId, waiting: WaitingPages) -> Option<Time> {
+    pub(super) fn room_for(&self, now: Time, set: SetId, waiting: WaitingPages) -> Option<Time> {
         let WaitingPages { pages, width } = waiting;
         let ahead = pages.saturating_sub(1);
         let (rounds, in_round) = (u64::from(ahead / width), ahead % width + 1);

@@ -6,7 +6,7 @@ use crate::request::EntryId;
 impl Buffer {
     /// Asserts of each set that its dirty list, its pages with room and its flush epochs agree with the
     /// entries. Walks all entries.
-    pub fn check(&self) {
+    pub(crate) fn check(&self) {
         for (set, share) in self.shares.iter_enumerated() {
             let entries = || self.entries.allocated().filter(|(_, entry)| entry.set == set);
             let used = entries().filter(|(_, entry)| entry.has_room).count();

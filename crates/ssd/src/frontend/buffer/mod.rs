@@ -20,7 +20,7 @@ use tailcut_base::ids::{IdVec, Pool};
 
 /// How far an entry has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EntryState {
+pub(crate) enum EntryState {
     /// Not in use.
     Free,
     /// Its data is still on the link, or waits for the commit scheduler.
@@ -37,7 +37,7 @@ pub enum EntryState {
 
 /// A page in the buffer.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// Its logical page.
     pub logical: LogicalPage,
     /// How far it has come.
@@ -79,7 +79,7 @@ pub struct Entry {
 impl Entry {
     /// The page's content as a read sees it.
     #[inline]
-    pub fn content(&self) -> u32 {
+    pub(crate) fn content(&self) -> u32 {
         self.change.apply(self.base)
     }
 }
@@ -127,7 +127,7 @@ impl Share {
 
 /// The buffer, divided evenly between the sets of the drive.
 #[derive(Clone, Debug)]
-pub struct Buffer {
+pub(crate) struct Buffer {
     entries: Pool<EntryId, Entry>,
     /// Pages of each set that have room.
     capacity: usize,
@@ -143,7 +143,7 @@ pub struct Buffer {
 
 impl Buffer {
     /// An empty buffer for pages of `page_bytes`, shared equally by `sets` sets.
-    pub fn new(config: &BufferConfig, page_bytes: u64, sets: u32) -> Buffer {
+    pub(crate) fn new(config: &BufferConfig, page_bytes: u64, sets: u32) -> Buffer {
         let capacity = to_usize(config.size / page_bytes) / sets as usize;
         Buffer {
             entries: Pool::new(),
@@ -158,7 +158,7 @@ impl Buffer {
 
     /// True when writes complete only on flash.
     #[inline]
-    pub fn is_write_through(&self) -> bool {
+    pub(crate) fn is_write_through(&self) -> bool {
         self.capacity == 0
     }
 
@@ -173,7 +173,7 @@ impl Buffer {
     }
 
     /// Pages of any set that have room at once.
-    pub fn room(&self) -> u64 {
+    pub(crate) fn room(&self) -> u64 {
         let room = |share: &Share| match share.line.is_empty() {
             true => self.capacity.saturating_sub(share.used) as u64,
             false => 0,
@@ -183,31 +183,31 @@ impl Buffer {
 
     /// The set of an entry's logical page.
     #[inline(always)]
-    pub fn set_of(&self, id: EntryId) -> SetId {
+    pub(crate) fn set_of(&self, id: EntryId) -> SetId {
         self.entries[id].set
     }
 
     /// Pages of a set in the buffer.
-    pub fn pages(&self, set: SetId) -> usize {
+    pub(crate) fn pages(&self, set: SetId) -> usize {
         self.share(set).used
     }
 
     /// Dirty entries of a set that are not on their way to flash.
     #[inline]
-    pub fn dirty(&self, set: SetId) -> usize {
+    pub(crate) fn dirty(&self, set: SetId) -> usize {
         self.share(set).dirty
     }
 
     /// Tags that wait for room for pages of a set, oldest first.
     #[inline]
-    pub fn line(&mut self, set: SetId) -> &mut VecDeque<Tag> {
+    pub(crate) fn line(&mut self, set: SetId) -> &mut VecDeque<Tag> {
         &mut self.share_mut(set).line
     }
 
     /// The oldest dirty entry of a set, when more entries are dirty than the threshold allows, or when a
     /// request waits for room or for a flush.
     #[inline(always)]
-    pub fn to_flush(&self, set: SetId) -> Option<EntryId> {
+    pub(crate) fn to_flush(&self, set: SetId) -> Option<EntryId> {
         let share = self.share(set);
         let should_flush = share.dirty > self.threshold
             || (share.dirty > 0 && (!share.line.is_empty() || share.epochs.len() > 1));
@@ -217,7 +217,7 @@ impl Buffer {
     /// True while dirty entries of a set may stay where they are: at least half of its share is free, and
     /// no request waits for room or for a flush.
     #[inline]
-    pub fn can_wait(&self, set: SetId) -> bool {
+    pub(crate) fn can_wait(&self, set: SetId) -> bool {
         let share = self.share(set);
         share.used * 2 <= self.capacity && share.line.is_empty() && share.epochs.len() == 1
     }
@@ -225,7 +225,13 @@ impl Buffer {
     /// Makes an entry for a logical page of a set, whose flash version is `old`, or
     /// [`PhysicalPage::NONE`], with content `base`. It has no room yet: see [`Buffer::make_room`].
     #[inline(always)]
-    pub fn create(&mut self, set: SetId, logical: LogicalPage, old: PhysicalPage, base: u32) -> EntryId {
+    pub(crate) fn create(
+        &mut self,
+        set: SetId,
+        logical: LogicalPage,
+        old: PhysicalPage,
+        base: u32,
+    ) -> EntryId {
         let entry = Entry {
             logical,
             state: EntryState::Filling,
@@ -252,7 +258,7 @@ impl Buffer {
 
     /// Gives an entry room, if it has none. False when there is none left.
     #[inline(always)]
-    pub fn make_room(&mut self, id: EntryId) -> bool {
+    pub(crate) fn make_room(&mut self, id: EntryId) -> bool {
         let entry = &mut self.entries[id];
         if entry.has_room {
             return true;
@@ -268,7 +274,7 @@ impl Buffer {
 
     /// Merges a write into an entry.
     #[inline(always)]
-    pub fn write(&mut self, id: EntryId, change: Change, sectors: u64, whole: bool, stream: u8) {
+    pub(crate) fn write(&mut self, id: EntryId, change: Change, sectors: u64, whole: bool, stream: u8) {
         let again = self.entries[id].state == EntryState::Programming && !self.entries[id].dirty_again;
         if again {
             let epoch = self.share_mut(self.set_of(id)).join_epoch();
@@ -288,7 +294,7 @@ impl Buffer {
 
     /// Puts a filled entry at the end of the dirty line.
     #[inline(always)]
-    pub fn make_dirty(&mut self, id: EntryId) {
+    pub(crate) fn make_dirty(&mut self, id: EntryId) {
         let entry = &mut self.entries[id];
         let share = &mut self.shares[entry.set];
         let last = share.dirty_last;
@@ -304,7 +310,7 @@ impl Buffer {
 
     /// Takes an entry out of the dirty line, because it is issued or trimmed.
     #[inline(always)]
-    pub fn leave_line(&mut self, id: EntryId) {
+    pub(crate) fn leave_line(&mut self, id: EntryId) {
         let Entry { prev, next, state, set, .. } = self.entries[id];
         assert_eq!(state, EntryState::Dirty);
         let share = &mut self.shares[set];
@@ -322,7 +328,7 @@ impl Buffer {
 
     /// The entry's program begins: what it holds now is what will be on flash. Returns it.
     #[inline]
-    pub fn begin_program(&mut self, id: EntryId) -> u32 {
+    pub(crate) fn begin_program(&mut self, id: EntryId) -> u32 {
         let entry = &mut self.entries[id];
         assert_eq!(entry.state, EntryState::Issued, "program of an entry that was not issued");
         entry.state = EntryState::Programming;
@@ -338,7 +344,7 @@ impl Buffer {
     /// Settles the account of the data of a set that has reached flash (or was trimmed before). Flush
     /// commands that can complete are appended to `flushes`.
     #[inline(always)]
-    pub fn settle(&mut self, set: SetId, epoch: u64, flushes: &mut Vec<Tag>) {
+    pub(crate) fn settle(&mut self, set: SetId, epoch: u64, flushes: &mut Vec<Tag>) {
         let share = self.share_mut(set);
         let at = to_usize(epoch - share.first_epoch);
         share.epochs[at].pending -= 1;
@@ -351,52 +357,52 @@ impl Buffer {
 
     /// The epoch of the data that an entry was programmed with.
     #[inline]
-    pub fn programmed_epoch(&self, id: EntryId) -> u64 {
+    pub(crate) fn programmed_epoch(&self, id: EntryId) -> u64 {
         self.entries[id].programmed_epoch
     }
 
     /// The epoch of the newest data of an entry.
     #[inline]
-    pub fn epoch(&self, id: EntryId) -> u64 {
+    pub(crate) fn epoch(&self, id: EntryId) -> u64 {
         self.entries[id].epoch
     }
 
     /// The clock of waits for room in the share of a set.
-    pub fn room_clock(&mut self, set: SetId) -> &mut RoomClock {
+    pub(crate) fn room_clock(&mut self, set: SetId) -> &mut RoomClock {
         &mut self.share_mut(set).room
     }
 
     /// True while writes to a set wait to come in.
     #[inline]
-    pub fn has_waiting(&self, set: SetId) -> bool {
+    pub(crate) fn has_waiting(&self, set: SetId) -> bool {
         !self.share(set).line.is_empty()
     }
 
     /// True while at least seven eighths of the share of a set are in use.
     #[inline]
-    pub fn is_nearly_full(&self, set: SetId) -> bool {
+    pub(crate) fn is_nearly_full(&self, set: SetId) -> bool {
         self.share(set).used * 8 >= self.capacity * 7
     }
 
     /// True while a flush of a set waits.
-    pub fn awaits_flush(&self, set: SetId) -> bool {
+    pub(crate) fn awaits_flush(&self, set: SetId) -> bool {
         self.share(set).epochs.len() > 1
     }
 
     /// Takes the version on flash from an entry, if there is one: it is obsolete.
-    pub fn take_old(&mut self, id: EntryId) -> Option<PhysicalPage> {
+    pub(crate) fn take_old(&mut self, id: EntryId) -> Option<PhysicalPage> {
         let old = std::mem::replace(&mut self.entries[id].old, PhysicalPage::NONE);
         (old != PhysicalPage::NONE).then_some(old)
     }
 
     /// Entries of a set that are on their way to flash, or not filled yet.
-    pub fn not_dirty(&self, set: SetId) -> usize {
+    pub(crate) fn not_dirty(&self, set: SetId) -> usize {
         self.pages(set) - self.dirty(set)
     }
 
     /// Frees an entry.
     #[inline(always)]
-    pub fn release(&mut self, id: EntryId) {
+    pub(crate) fn release(&mut self, id: EntryId) {
         let entry = &mut self.entries[id];
         assert!(entry.state != EntryState::Free && entry.state != EntryState::Dirty);
         assert!(entry.waiters == WaiterId::NONE, "an entry was freed while a command waited for it");
@@ -406,7 +412,7 @@ impl Buffer {
     }
 
     /// The entries of a set whose data is with the host or on the link; looks at all entries.
-    pub fn filling(&self, set: SetId) -> Vec<EntryId> {
+    pub(crate) fn filling(&self, set: SetId) -> Vec<EntryId> {
         self.entries
             .allocated()
             .filter(|(_, e)| e.state == EntryState::Filling && e.set == set)
@@ -415,18 +421,18 @@ impl Buffer {
     }
 
     /// True when nothing of a set is pending.
-    pub fn is_durable(&self, set: SetId) -> bool {
+    pub(crate) fn is_durable(&self, set: SetId) -> bool {
         self.share(set).epochs.iter().all(|epoch| epoch.pending == 0)
     }
 
     /// Gives up all flush commands that wait for a set: appends them to `flushes`.
-    pub fn give_up_flushes(&mut self, set: SetId, flushes: &mut Vec<Tag>) {
+    pub(crate) fn give_up_flushes(&mut self, set: SetId, flushes: &mut Vec<Tag>) {
         flushes.extend(self.share_mut(set).epochs.iter_mut().flat_map(|epoch| epoch.flushes.drain(..)));
     }
 
     /// A flush command for a set: true when nothing is pending and it can complete at once; otherwise it is
     /// returned by a later [`Buffer::settle`].
-    pub fn flush(&mut self, set: SetId, tag: Tag) -> bool {
+    pub(crate) fn flush(&mut self, set: SetId, tag: Tag) -> bool {
         if self.is_durable(set) {
             return true;
         }

@@ -7,7 +7,7 @@ use tailcut_base::ids::Id;
 impl ReadCache {
     /// Asserts of each set that its list of kept pages and its counts agree with the slots, and that every
     /// slot is found by its page. Walks all slots.
-    pub fn check(&self) {
+    pub(crate) fn check(&self) {
         for (set, share) in self.shares.iter_enumerated() {
             let slots = || self.slots.allocated().filter(|(_, slot)| slot.set == set);
             assert_eq!(share.used as usize, slots().count(), "slots of set {set}");

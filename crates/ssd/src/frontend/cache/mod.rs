@@ -91,7 +91,7 @@ struct Share {
 
 /// Where a page that is wanted stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CacheLookup {
+pub(crate) enum CacheLookup {
     /// The page is in the cache, with this content.
     Kept(u32),
     /// A chip is reading it into this slot.
@@ -102,7 +102,7 @@ pub enum CacheLookup {
 
 /// The cache.
 #[derive(Debug)]
-pub struct ReadCache {
+pub(crate) struct ReadCache {
     slots: Pool<SlotId, Slot>,
     /// For each logical page its slot + 1; 0 for none.
     places: Table<u32>,
@@ -115,7 +115,7 @@ pub struct ReadCache {
 
 impl ReadCache {
     /// An empty cache for `logical_pages` pages of `page_bytes` bytes, divided equally among the sets.
-    pub fn new(config: &CacheConfig, page_bytes: u64, logical_pages: u32, sets: &Sets) -> ReadCache {
+    pub(crate) fn new(config: &CacheConfig, page_bytes: u64, logical_pages: u32, sets: &Sets) -> ReadCache {
         let pages = (config.size / page_bytes / u64::from(sets.count())).min(u64::from(logical_pages));
         let share = Share { used: 0, ahead: 0, newest: SlotId::NONE, oldest: SlotId::NONE };
         ReadCache {
@@ -129,7 +129,7 @@ impl ReadCache {
 
     /// True when there is a cache.
     #[inline(always)]
-    pub fn is_on(&self) -> bool {
+    pub(crate) fn is_on(&self) -> bool {
         self.capacity > 0
     }
 
@@ -138,13 +138,13 @@ impl ReadCache {
     }
 
     /// True when a page is here or on its way: a read of it needs no chip of its own.
-    pub fn serves(&self, logical: LogicalPage) -> bool {
+    pub(crate) fn serves(&self, logical: LogicalPage) -> bool {
         let slot = self.find(logical).map(|slot| self.slots[slot].state);
         matches!(slot, Some(State::Kept | State::UnderWay))
     }
 
     /// The host wants a page.
-    pub fn look_up(&mut self, logical: LogicalPage) -> CacheLookup {
+    pub(crate) fn look_up(&mut self, logical: LogicalPage) -> CacheLookup {
         let Some(slot) = self.find(logical) else { return CacheLookup::No };
         let Slot { state, content, .. } = self.slots[slot];
         match state {
@@ -176,18 +176,18 @@ impl ReadCache {
     }
 
     /// The waiters for a page that is being read.
-    pub fn readers_mut(&mut self, slot: SlotId) -> &mut WaiterId {
+    pub(crate) fn readers_mut(&mut self, slot: SlotId) -> &mut WaiterId {
         &mut self.slots[slot].readers
     }
 
     /// True while a read ahead is planned for a slot, and not void.
-    pub fn is_planned(&self, slot: SlotId, request: RequestId) -> bool {
+    pub(crate) fn is_planned(&self, slot: SlotId, request: RequestId) -> bool {
         let s = &self.slots[slot];
         s.state == State::Planned && s.request == request
     }
 
     /// A page of a set has been read for the host. If it was to be read ahead, that is void.
-    pub fn keep(&mut self, set: SetId, logical: LogicalPage, content: u32) {
+    pub(crate) fn keep(&mut self, set: SetId, logical: LogicalPage, content: u32) {
         match self.find(logical) {
             Some(slot) if self.slots[slot].state == State::Planned => self.release(slot),
             Some(slot) if self.slots[slot].state == State::Kept => {
@@ -205,7 +205,7 @@ impl ReadCache {
 
     /// A place for a page of a set that is to be read ahead; none while as many are as there may be, or when
     /// the page is here already.
-    pub fn plan(&mut self, set: SetId, logical: LogicalPage) -> Option<SlotId> {
+    pub(crate) fn plan(&mut self, set: SetId, logical: LogicalPage) -> Option<SlotId> {
         if self.shares[set].ahead >= self.capacity.div_ceil(2) {
             return None;
         }
@@ -216,28 +216,28 @@ impl ReadCache {
     }
 
     /// True when a page is here, on its way, or about to be.
-    pub fn knows(&self, logical: LogicalPage) -> bool {
+    pub(crate) fn knows(&self, logical: LogicalPage) -> bool {
         self.find(logical).is_some()
     }
 
     /// The request that reads ahead into a slot.
-    pub fn set_request(&mut self, slot: SlotId, request: RequestId) {
+    pub(crate) fn set_request(&mut self, slot: SlotId, request: RequestId) {
         self.slots[slot].request = request;
     }
 
     /// The request that reads ahead into a slot, until it has ended.
-    pub fn request_of(&self, slot: SlotId) -> RequestId {
+    pub(crate) fn request_of(&self, slot: SlotId) -> RequestId {
         self.slots[slot].request
     }
 
     /// A planned read ahead is not carried out.
-    pub fn abandon(&mut self, slot: SlotId) {
+    pub(crate) fn abandon(&mut self, slot: SlotId) {
         assert_eq!(self.slots[slot].state, State::Planned, "only what has not begun is given up");
         self.release(slot);
     }
 
     /// A chip begins to read a planned page.
-    pub fn begin(&mut self, slot: SlotId) {
+    pub(crate) fn begin(&mut self, slot: SlotId) {
         let s = &mut self.slots[slot];
         assert_eq!(s.state, State::Planned, "a page is read ahead once");
         s.state = State::UnderWay;
@@ -245,7 +245,7 @@ impl ReadCache {
     }
 
     /// A page that was read ahead is here. Returns the reads that have waited for it.
-    pub fn arrived(&mut self, slot: SlotId, content: u32) -> WaiterId {
+    pub(crate) fn arrived(&mut self, slot: SlotId, content: u32) -> WaiterId {
         let s = &mut self.slots[slot];
         let readers = std::mem::replace(&mut s.readers, WaiterId::NONE);
         if s.state == State::Outdated {
@@ -259,7 +259,7 @@ impl ReadCache {
     }
 
     /// A page is written or trimmed: drops its copy. If it was to be read ahead, that is void.
-    pub fn forget(&mut self, logical: LogicalPage) {
+    pub(crate) fn forget(&mut self, logical: LogicalPage) {
         let Some(slot) = self.find(logical) else { return };
         match self.slots[slot].state {
             State::Kept => self.drop_kept(slot),
@@ -346,7 +346,7 @@ impl ReadCache {
     }
 
     /// Pages that were or are being read ahead and were never requested; walks all slots.
-    pub fn unasked(&self) -> u64 {
+    pub(crate) fn unasked(&self) -> u64 {
         let is_unasked = |slot: &Slot| slot.is_ahead && slot.state != State::Planned;
         self.slots.allocated().filter(|(_, slot)| is_unasked(slot)).count() as u64
     }

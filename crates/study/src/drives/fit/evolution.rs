@@ -39,7 +39,7 @@ struct Constants {
 
 impl Evolution {
     /// A search that begins around `mean`, each coordinate with this standard deviation.
-    pub fn new(mean: Candidate, sigma: f64) -> Evolution {
+    pub(super) fn new(mean: Candidate, sigma: f64) -> Evolution {
         let dimensions = mean.len();
         let n = dimensions as f64;
         let size = (4 + (3.0 * libm::log(n)) as usize).max(LEAST_SIZE);
@@ -78,7 +78,7 @@ impl Evolution {
 
     /// The candidates of the present generation; the first of all is the mean that the search began with. They depend on the
     /// seed and on the costs learnt so far only.
-    pub fn candidates(&self, seed: u64) -> Vec<Candidate> {
+    pub(super) fn candidates(&self, seed: u64) -> Vec<Candidate> {
         let mut stream = Stream::new(seed, &format!("fit generation {}", self.generation));
         let mut candidate = |index: usize| {
             let steps: Vec<f64> = self.variances.iter().map(|v| v.sqrt() * normal(&mut stream)).collect();
@@ -92,7 +92,7 @@ impl Evolution {
     }
 
     /// Takes the costs of the current generation and starts the next.
-    pub fn learn(&mut self, candidates: &[Candidate], costs: &[f64]) {
+    pub(super) fn learn(&mut self, candidates: &[Candidate], costs: &[f64]) {
         let c = self.constants;
         let mut order: Vec<usize> = (0..candidates.len()).collect();
         order.sort_by(|&a, &b| costs[a].total_cmp(&costs[b]).then(a.cmp(&b)));

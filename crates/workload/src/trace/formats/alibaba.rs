@@ -9,7 +9,7 @@ use tailcut_base::Op;
 
 /// Reads one line: offset and length in bytes, time in microseconds.
 #[inline]
-pub fn parse(line: &[u8]) -> Parsed {
+pub(super) fn parse(line: &[u8]) -> Parsed {
     let mut cells = Cells::new(line);
     let disk = cells.number32("device")?;
     let place = cells.place();

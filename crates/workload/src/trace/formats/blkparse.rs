@@ -13,7 +13,7 @@ use tailcut_base::{Nanos, Op};
 
 /// The parser. A request passes several stages, each with a line of its own; one stage is taken.
 #[derive(Debug)]
-pub struct Blkparse {
+pub(crate) struct Blkparse {
     /// `Q` (queued: what the application asked for) or `D` (issued to the driver); `None` until
     /// the first of either has been seen.
     stage: Option<u8>,
@@ -36,7 +36,7 @@ const PENDING: usize = 1 << 16;
 impl Blkparse {
     /// For a text that begins with `start`: queue events are taken when there is one in it,
     /// issue events when there are only those.
-    pub fn new(start: &[u8]) -> Blkparse {
+    pub(crate) fn new(start: &[u8]) -> Blkparse {
         let begin = |stage| Blkparse {
             stage,
             in_totals: false,
@@ -59,18 +59,18 @@ impl Blkparse {
     /// How long the request took whose completion (`C`) the last line was, since it was queued, or issued
     /// where only that is recorded; at most once. A request that was merged with others or split has no completion
     /// of its own: see [`Blkparse::unmatched`].
-    pub fn take_response(&mut self) -> Option<Nanos> {
+    pub(crate) fn take_response(&mut self) -> Option<Nanos> {
         self.response.take()
     }
 
     /// Completions whose place and length are those of no request that was waited for.
-    pub fn unmatched(&self) -> u64 {
+    pub(crate) fn unmatched(&self) -> u64 {
         self.unmatched
     }
 
     /// Reads one line.
     #[inline]
-    pub fn parse(&mut self, line: &[u8], disks: &mut Disks) -> Parsed {
+    pub(crate) fn parse(&mut self, line: &[u8], disks: &mut Disks) -> Parsed {
         if self.in_totals || self.begins_totals(line) {
             return Ok(None);
         }

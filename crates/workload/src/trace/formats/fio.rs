@@ -13,7 +13,7 @@ use tailcut_base::Op;
 
 /// The parser.
 #[derive(Debug)]
-pub struct Fio {
+pub(crate) struct Fio {
     version: u8,
     /// The sum of all waits in nanoseconds, the clock of version 2.
     waited: u64,
@@ -21,13 +21,13 @@ pub struct Fio {
 
 impl Fio {
     /// The parser of a version, 2 or 3.
-    pub fn new(version: u8) -> Fio {
+    pub(crate) fn new(version: u8) -> Fio {
         Fio { version, waited: 0 }
     }
 
     /// Reads one line. A file becomes a disk when it first appears.
     #[inline]
-    pub fn parse(&mut self, line: &[u8], disks: &mut Disks) -> Parsed {
+    pub(crate) fn parse(&mut self, line: &[u8], disks: &mut Disks) -> Parsed {
         if line.starts_with(b"fio version ") {
             return self.header(line);
         }

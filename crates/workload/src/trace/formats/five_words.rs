@@ -7,7 +7,7 @@ use tailcut_base::Op;
 
 /// The units of the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub(crate) enum Shape {
     /// Nanoseconds and sectors: MQSim and SSDsim.
     Nanoseconds,
     /// Milliseconds with decimals, and sectors: DiskSim.
@@ -18,7 +18,7 @@ pub enum Shape {
 
 /// Reads one line. In all shapes op 0 is a write and 1 a read.
 #[inline]
-pub fn parse(shape: Shape, line: &[u8]) -> Parsed {
+pub(super) fn parse(shape: Shape, line: &[u8]) -> Parsed {
     let mut words = Words::new(line);
     let clock = match shape {
         Shape::Nanoseconds => words.number("time in ns")?,

@@ -33,7 +33,7 @@ pub(super) enum Parser {
 
 impl Parser {
     /// The parser of `format`, for a trace that begins with `start`.
-    pub fn new(format: Format, start: &[u8]) -> Parser {
+    pub(super) fn new(format: Format, start: &[u8]) -> Parser {
         match format {
             Format::Mqsim | Format::Ssdsim => Parser::FiveWords(five_words::Shape::Nanoseconds),
             Format::MsrCut => Parser::FiveWords(five_words::Shape::Bytes),
@@ -52,7 +52,7 @@ impl Parser {
 
     /// Reads one line or record.
     #[inline]
-    pub fn parse(&mut self, piece: &[u8], disks: &mut Disks) -> Parsed {
+    pub(super) fn parse(&mut self, piece: &[u8], disks: &mut Disks) -> Parsed {
         match self {
             Parser::FiveWords(shape) => five_words::parse(*shape, piece),
             Parser::Msr(msr) => msr.parse(piece, disks),
@@ -70,7 +70,7 @@ impl Parser {
 impl Parser {
     /// How long a request took whose end the last piece was: in blkparse's text that is a line of its own.
     #[inline]
-    pub fn take_response(&mut self) -> Option<Nanos> {
+    pub(super) fn take_response(&mut self) -> Option<Nanos> {
         match self {
             Parser::Blkparse(blkparse) => blkparse.take_response(),
             _ => None,
@@ -78,7 +78,7 @@ impl Parser {
     }
 
     /// Completions that belong to no single request: of blkparse's text, where requests were merged or split.
-    pub fn unmatched(&self) -> u64 {
+    pub(super) fn unmatched(&self) -> u64 {
         match self {
             Parser::Blkparse(blkparse) => blkparse.unmatched(),
             _ => 0,

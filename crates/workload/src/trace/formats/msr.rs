@@ -11,14 +11,14 @@ use tailcut_base::Op;
 
 /// The parser; it remembers nothing but room for a name.
 #[derive(Debug, Default)]
-pub struct Msr {
+pub(crate) struct Msr {
     name: Vec<u8>,
 }
 
 impl Msr {
     /// Reads one line. A disk is a host and a number, `host.number`.
     #[inline]
-    pub fn parse(&mut self, line: &[u8], disks: &mut Disks) -> Parsed {
+    pub(crate) fn parse(&mut self, line: &[u8], disks: &mut Disks) -> Parsed {
         let mut cells = Cells::new(line);
         let clock = ticks(cells.number("timestamp in 100 ns")?, 100)?;
         let host = cells.text("host")?;

@@ -11,7 +11,7 @@ use tailcut_base::Op;
 /// Reads one line. Each application storage unit (ASU) is a disk. Fields behind the fifth are the
 /// format's optional ones and are ignored.
 #[inline]
-pub fn parse(line: &[u8]) -> Parsed {
+pub(super) fn parse(line: &[u8]) -> Parsed {
     let mut cells = Cells::new(line);
     let disk = cells.number32("ASU")?;
     let offset = sectors(cells.number("LBA")?)?;

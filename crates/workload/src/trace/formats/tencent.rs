@@ -10,7 +10,7 @@ use tailcut_base::Op;
 
 /// Reads one line. Times may have decimals, although the published traces have whole seconds.
 #[inline]
-pub fn parse(line: &[u8]) -> Parsed {
+pub(super) fn parse(line: &[u8]) -> Parsed {
     let mut cells = Cells::new(line);
     let clock = cells.time("timestamp in s", 1_000_000_000)?;
     let offset = sectors(cells.number("offset in sectors")?)?;

@@ -12,7 +12,7 @@ use crate::trace::record::Raw;
 use tailcut_base::{Nanos, Op};
 
 /// The layout of a file that begins with `start`, identified by the version of its first two records.
-pub fn detect(start: &[u8]) -> Option<Format> {
+pub(crate) fn detect(start: &[u8]) -> Option<Format> {
     let is = |record: usize, version_at: usize, version: u8| {
         let records = (start.len() / record).min(2);
         records > 0 && (0..records).all(|i| start[i * record + version_at + 1] == version)
@@ -29,7 +29,7 @@ pub fn detect(start: &[u8]) -> Option<Format> {
 
 /// Reads a record of version 1.
 #[inline]
-pub fn parse1(record: &[u8]) -> Parsed {
+pub(crate) fn parse1(record: &[u8]) -> Parsed {
     let Ok(record) = <&[u8; 32]>::try_from(record) else { return cut_off(record, 32) };
     version(u16_at(record, 14), 1)?;
     request(u16_at(record, 12), u32_at(record, 4), u64_at(record, 16), u64_at(record, 24), None)
@@ -37,7 +37,7 @@ pub fn parse1(record: &[u8]) -> Parsed {
 
 /// Reads a record of version 2.
 #[inline]
-pub fn parse2(record: &[u8]) -> Parsed {
+pub(crate) fn parse2(record: &[u8]) -> Parsed {
     let Ok(record) = <&[u8; 40]>::try_from(record) else { return cut_off(record, 40) };
     version(u16_at(record, 2), 2)?;
     let response = known(ticks(u64_at(record, 32), 1_000)?);

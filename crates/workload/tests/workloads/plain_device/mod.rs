@@ -8,7 +8,7 @@ use tailcut_workload::lsm::tree::LEVELS;
 use tailcut_workload::{DrivenRequest, Request, Source};
 
 /// Runs a store on a device that completes each request after `latency`, and passes each request to `watch`.
-pub fn run(store: &mut Store, latency: Nanos, watch: &mut dyn FnMut(&Store, &Request)) -> Time {
+pub(super) fn run(store: &mut Store, latency: Nanos, watch: &mut dyn FnMut(&Store, &Request)) -> Time {
     let mut answers: BinaryHeap<Reverse<(Time, u64, u64)>> = BinaryHeap::new();
     let (mut asked, mut now, mut number) = (Vec::<DrivenRequest>::new(), Time::ZERO, 0);
     loop {
@@ -33,6 +33,6 @@ pub fn run(store: &mut Store, latency: Nanos, watch: &mut dyn FnMut(&Store, &Req
 }
 
 /// Entries of all files.
-pub fn entries(store: &Store) -> u64 {
+pub(super) fn entries(store: &Store) -> u64 {
     (0..LEVELS).flat_map(|level| store.tree().level(level)).map(|table| table.span.entries).sum()
 }

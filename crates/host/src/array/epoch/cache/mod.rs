@@ -18,28 +18,28 @@ id! {
 
 /// A copy of a block in the cache: entry and copy number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CopyId(u32);
+pub(super) struct CopyId(u32);
 
 impl CopyId {
     /// Copy `copy` of an entry.
-    pub fn new(entry: EntryId, copy: usize) -> CopyId {
+    pub(super) fn new(entry: EntryId, copy: usize) -> CopyId {
         CopyId(entry.get() * to_u32(MOST_COPIES) + to_u32(copy))
     }
 
     /// The entry.
-    pub fn entry(self) -> EntryId {
+    pub(super) fn entry(self) -> EntryId {
         EntryId::new(self.0 / to_u32(MOST_COPIES))
     }
 
     /// The copy number.
-    pub fn copy(self) -> usize {
+    pub(super) fn copy(self) -> usize {
         self.0 as usize % MOST_COPIES
     }
 }
 
 /// The content of a block.
 #[derive(Clone, Debug, PartialEq)]
-pub enum CachedContent<B> {
+pub(super) enum CachedContent<B> {
     /// Unknown: the drives have the content, and a read is in flight.
     Unknown,
     /// Zeros: it was trimmed.
@@ -52,7 +52,7 @@ pub enum CachedContent<B> {
 
 impl<B: Block> CachedContent<B> {
     /// Checksum of the content.
-    pub fn checksum(&self) -> u32 {
+    pub(super) fn checksum(&self) -> u32 {
         match self {
             CachedContent::Data(block) => block.checksum(),
             CachedContent::Lost => 1,
@@ -61,7 +61,7 @@ impl<B: Block> CachedContent<B> {
     }
 
     /// The content as returned by a read, if known.
-    pub fn known(&self) -> Option<B> {
+    pub(super) fn known(&self) -> Option<B> {
         match self {
             CachedContent::Unknown | CachedContent::Lost => None,
             CachedContent::Zeros => Some(B::default()),
@@ -72,7 +72,7 @@ impl<B: Block> CachedContent<B> {
 
 /// State of a copy.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Copy {
+pub(super) struct Copy {
     /// It is in the dirty list of its drive.
     pub is_queued: bool,
     /// The version that is written but not durable yet; 0 for none.
@@ -85,7 +85,7 @@ pub struct Copy {
 
 /// A listing of a copy on its drive.
 #[derive(Clone, Copy, Debug)]
-pub struct Listing {
+pub(super) struct Listing {
     /// Descriptor slot.
     pub slot: SlotId,
     /// The listed version.
@@ -96,7 +96,7 @@ pub struct Listing {
 
 /// A block in the cache.
 #[derive(Clone, Debug)]
-pub struct Entry<B> {
+pub(super) struct Entry<B> {
     /// Block number of the host.
     pub block: u64,
     /// Version; versions count the changes of all blocks.
@@ -115,21 +115,21 @@ pub struct Entry<B> {
 
 impl<B> Entry<B> {
     /// True if a copy is durable in the current version and no write of it is in flight or queued.
-    pub fn is_current(&self, copy: usize) -> bool {
+    pub(super) fn is_current(&self, copy: usize) -> bool {
         let copy = &self.copies[copy];
         !copy.is_queued && copy.sent == 0 && copy.durable.version == self.version
     }
 
     /// True if the block has only been read: all drives agree.
     #[inline]
-    pub fn is_untouched(&self) -> bool {
+    pub(super) fn is_untouched(&self) -> bool {
         self.version == 0 && !self.is_dirty
     }
 }
 
 /// All cached blocks.
 #[derive(Debug)]
-pub struct Cache<B> {
+pub(super) struct Cache<B> {
     entries: Pool<EntryId, Entry<B>>,
     /// For each block of the host, its entry number plus 1; 0 for none.
     index: Table<u32>,
@@ -139,17 +139,17 @@ pub struct Cache<B> {
 
 impl<B: Block> Cache<B> {
     /// An empty cache; its versions are higher than `version`.
-    pub fn new(shape: &Geometry, version: u64) -> Cache<B> {
+    pub(super) fn new(shape: &Geometry, version: u64) -> Cache<B> {
         Cache { entries: Pool::new(), index: Table::new(to_usize(shape.blocks())), version, dirty: 0 }
     }
 
     /// Number of blocks that wait to be written or are being written.
-    pub fn dirty(&self) -> usize {
+    pub(super) fn dirty(&self) -> usize {
         self.dirty
     }
 
     /// Marks an entry dirty.
-    pub fn soil(&mut self, id: EntryId) {
+    pub(super) fn soil(&mut self, id: EntryId) {
         let entry = &mut self.entries[id];
         self.dirty += usize::from(!entry.is_dirty);
         entry.is_dirty = true;
@@ -157,12 +157,12 @@ impl<B: Block> Cache<B> {
 
     /// The entry of a block.
     #[inline]
-    pub fn find(&self, block: u64) -> Option<EntryId> {
+    pub(super) fn find(&self, block: u64) -> Option<EntryId> {
         self.index[to_usize(block)].checked_sub(1).map(EntryId::new)
     }
 
     /// The entry of a block; a new one has unknown content, identical on all drives.
-    pub fn enter(&mut self, block: u64) -> EntryId {
+    pub(super) fn enter(&mut self, block: u64) -> EntryId {
         if let Some(id) = self.find(block) {
             return id;
         }
@@ -182,20 +182,20 @@ impl<B: Block> Cache<B> {
     }
 
     /// Sets new content for an entry.
-    pub fn change(&mut self, id: EntryId, held: CachedContent<B>) {
+    pub(super) fn change(&mut self, id: EntryId, held: CachedContent<B>) {
         self.version += 1;
         let entry = &mut self.entries[id];
         (entry.held, entry.version) = (held, self.version);
     }
 
     /// Marks an entry clean.
-    pub fn clean(&mut self, id: EntryId) {
+    pub(super) fn clean(&mut self, id: EntryId) {
         let entry = &mut self.entries[id];
         self.dirty -= usize::from(std::mem::take(&mut entry.is_dirty));
     }
 
     /// Removes an entry: all drives have its content.
-    pub fn leave(&mut self, id: EntryId) {
+    pub(super) fn leave(&mut self, id: EntryId) {
         let entry = &mut self.entries[id];
         assert!(
             !entry.is_dirty && entry.holds == 0 && entry.readers == 0,
@@ -211,35 +211,35 @@ impl<B: Block> Cache<B> {
     }
 
     /// True if a block is dirty.
-    pub fn is_dirty(&self, block: u64) -> bool {
+    pub(super) fn is_dirty(&self, block: u64) -> bool {
         self.find(block).is_some_and(|id| self.entries[id].is_dirty)
     }
 
     /// An entry.
     #[inline]
-    pub fn get(&self, id: EntryId) -> &Entry<B> {
+    pub(super) fn get(&self, id: EntryId) -> &Entry<B> {
         &self.entries[id]
     }
 
     /// An entry, mutable.
     #[inline]
-    pub fn get_mut(&mut self, id: EntryId) -> &mut Entry<B> {
+    pub(super) fn get_mut(&mut self, id: EntryId) -> &mut Entry<B> {
         &mut self.entries[id]
     }
 
     /// A copy, mutable.
     #[inline]
-    pub fn copy(&mut self, id: CopyId) -> &mut Copy {
+    pub(super) fn copy(&mut self, id: CopyId) -> &mut Copy {
         &mut self.entries[id.entry()].copies[id.copy()]
     }
 
     /// The ids of all entries, including removed ones.
-    pub fn ids(&self) -> impl Iterator<Item = EntryId> + use<B> {
+    pub(super) fn ids(&self) -> impl Iterator<Item = EntryId> + use<B> {
         self.entries.ids()
     }
 
     /// True if an entry is in use.
-    pub fn is_in(&self, id: EntryId) -> bool {
+    pub(super) fn is_in(&self, id: EntryId) -> bool {
         self.find(self.entries[id].block) == Some(id)
     }
 }

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 /// The collection of a victim.
 #[derive(Debug)]
-pub struct Job<B> {
+pub(super) struct Job<B> {
     /// The victim.
     pub row: Row,
     pub(super) phase: Phase,
@@ -33,7 +33,7 @@ pub struct Job<B> {
 
 /// Progress of the collection of a victim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub(super) enum Phase {
     /// No victim.
     Idle,
     /// Number of summaries that have not been read.
@@ -52,7 +52,7 @@ pub enum Phase {
 
 impl<B: Block> Job<B> {
     /// An idle job.
-    pub fn idle() -> Job<B> {
+    pub(super) fn idle() -> Job<B> {
         Job {
             row: Row::FIRST,
             phase: Phase::Idle,
@@ -71,12 +71,12 @@ impl<B: Block> Job<B> {
     }
 
     /// True if it has no victim.
-    pub fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         self.phase == Phase::Idle
     }
 
     /// True while valid blocks of its victim have not been moved.
-    pub fn is_moving(&self) -> bool {
+    pub(super) fn is_moving(&self) -> bool {
         matches!(self.phase, Phase::Summaries(_) | Phase::Moving)
     }
 }

@@ -23,7 +23,7 @@ use tailcut_base::cast::to_u32;
 
 /// The collections in progress.
 #[derive(Debug)]
-pub struct Collection<B> {
+pub(super) struct Collection<B> {
     jobs: Vec<Job<B>>,
     /// Valid blocks of all victims that have not been moved.
     left: u64,
@@ -35,23 +35,23 @@ pub struct Collection<B> {
 
 impl<B: Block> Collection<B> {
     /// No collections; at most `victims` concurrently.
-    pub fn new(victims: u32) -> Collection<B> {
+    pub(super) fn new(victims: u32) -> Collection<B> {
         let jobs = (0..victims).map(|_| Job::idle()).collect();
         Collection { jobs, left: 0, reads: 0, commits: 0 }
     }
 
     /// True if this row is being collected.
-    pub fn holds(&self, row: Row) -> bool {
+    pub(super) fn holds(&self, row: Row) -> bool {
         self.jobs.iter().any(|job| !job.is_idle() && job.row == row)
     }
 
     /// True while some victim has not been moved completely.
-    pub fn is_moving(&self) -> bool {
+    pub(super) fn is_moving(&self) -> bool {
         self.jobs.iter().any(Job::is_moving)
     }
 
     /// Valid blocks of all victims that have not been moved.
-    pub fn left(&self) -> u64 {
+    pub(super) fn left(&self) -> u64 {
         self.left
     }
 

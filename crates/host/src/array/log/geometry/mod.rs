@@ -6,7 +6,7 @@
 
 mod regions;
 
-pub use regions::Region;
+pub(super) use regions::Region;
 use tailcut_base::cast::{to_u32, to_u64};
 
 use super::config::LogConfig;
@@ -31,11 +31,11 @@ impl Row {
 
 /// A block on the drives, numbered through rows, columns and stripes; fits 40 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place(pub u64);
+pub(super) struct Place(pub u64);
 
 /// Geometry of a log.
 #[derive(Clone, Debug)]
-pub struct Geometry {
+pub(super) struct Geometry {
     /// Number of R-groups.
     pub groups: u32,
     /// Drives per group.
@@ -69,14 +69,14 @@ pub struct Geometry {
 }
 
 /// Entries of 5 bytes per block of a checkpoint.
-pub const DUMP_ENTRIES: u64 = 809;
+pub(super) const DUMP_ENTRIES: u64 = 809;
 
 /// Checksums per block of a checkpoint.
-pub const DUMP_SUMS: u64 = 1011;
+pub(super) const DUMP_SUMS: u64 = 1011;
 
 /// Victims collected concurrently however little room there is. More of them need rows that the host may then
 /// not open; see [`Log::available`](super::Log).
-pub const JOBS_ALWAYS: u32 = 2;
+pub(super) const JOBS_ALWAYS: u32 = 2;
 
 /// Rows of each group that only collection may open.
 ///
@@ -85,7 +85,7 @@ pub const JOBS_ALWAYS: u32 = 2;
 /// for the row closing then. So a collection that has begun always completes, and the capacity withheld from
 /// the host ensures that some collection frees more than it takes. After a power loss in the middle of all
 /// that, each stream starts a new row: two more.
-pub const RESERVE: u32 = JOBS_ALWAYS + 4;
+pub(super) const RESERVE: u32 = JOBS_ALWAYS + 4;
 
 /// Least number of blocks of a segment for which [`validation_error`] requires that collection gains in any case.
 const SEGMENT_LEAST: u32 = 16;
@@ -95,17 +95,17 @@ const ROWS_LEAST: u32 = 3 * RESERVE;
 
 /// Largest number of rows beyond [`RESERVE`] that the host leaves to collection, in a group of `rows`: one of
 /// 64.
-pub fn kept_rows(config: &LogConfig, rows: u32) -> u32 {
+pub(super) fn kept_rows(config: &LogConfig, rows: u32) -> u32 {
     config.collect_victims.min(rows / 64)
 }
 
 /// True if a log of this configuration has enough rows on drives of `blocks` blocks.
-pub fn fits(config: &ArrayConfig, blocks: u64) -> bool {
+pub(crate) fn fits(config: &ArrayConfig, blocks: u64) -> bool {
     Geometry::of(config, blocks).rows >= ROWS_LEAST
 }
 
 /// Why a log does not fit drives of `blocks` blocks.
-pub fn validation_error(config: &ArrayConfig, blocks: u64) -> Option<(&'static str, String)> {
+pub(crate) fn validation_error(config: &ArrayConfig, blocks: u64) -> Option<(&'static str, String)> {
     let geometry = Geometry::of(config, blocks);
     let rows = geometry.rows;
     let kept = kept_rows(&config.log, rows);
@@ -131,7 +131,7 @@ pub fn validation_error(config: &ArrayConfig, blocks: u64) -> Option<(&'static s
 
 impl Geometry {
     /// The geometry of `config` on drives whose blocks are usable up to `end`.
-    pub fn new(config: &ArrayConfig, end: u64) -> Geometry {
+    pub(super) fn new(config: &ArrayConfig, end: u64) -> Geometry {
         let geometry = Geometry::of(config, end);
         assert!(geometry.rows >= ROWS_LEAST, "the drives fit the array");
         geometry
@@ -185,33 +185,33 @@ impl Geometry {
     }
 
     /// True if a checksum of each block is kept.
-    pub fn has_checksums(&self) -> bool {
+    pub(super) fn has_checksums(&self) -> bool {
         self.has_checksums
     }
 
     /// Drive and block of a position of a row.
-    pub fn block_at(&self, row: Row, position: u32) -> (DriveId, u64) {
+    pub(super) fn block_at(&self, row: Row, position: u32) -> (DriveId, u64) {
         let column = self.data_column(row, position % self.data);
         (self.drive(row, column), self.address(row) + u64::from(position / self.data))
     }
 
     /// Number of rows in all groups.
-    pub fn all_rows(&self) -> u32 {
+    pub(super) fn all_rows(&self) -> u32 {
         self.rows * self.groups
     }
 
     /// Stripes of a row that hold data and descriptors: all but that of the summaries.
-    pub fn stripes(&self) -> u32 {
+    pub(super) fn stripes(&self) -> u32 {
         self.segment - 1
     }
 
     /// Number of positions of a row.
-    pub fn positions(&self) -> u32 {
+    pub(super) fn positions(&self) -> u32 {
         self.stripes() * self.data
     }
 
     /// Positions of a row that are guaranteed for data when it is written without flushes.
-    pub fn user_positions(&self) -> u32 {
+    pub(super) fn user_positions(&self) -> u32 {
         let descriptors = self.positions().div_ceil(super::descriptor::ENTRIES_MAX) + 1;
         self.positions() - 2 * self.data - descriptors
     }
@@ -251,19 +251,19 @@ impl Geometry {
     ///
     /// Arrays created before [`validation_error`] ensured that such victims exist accept any victim with fewer blocks
     /// than a row of the host holds.
-    pub fn victim_most(&self) -> u32 {
+    pub(super) fn victim_most(&self) -> u32 {
         self.victim_most
     }
 
     /// Number of positions that collection must free before the stream of moved blocks changes groups for it:
     /// the cost of a change, which is the rest of the row that the stream leaves and the commit of a
     /// checkpoint.
-    pub fn cost_of_hop(&self) -> u32 {
+    pub(super) fn cost_of_hop(&self) -> u32 {
         self.cost_of_hop
     }
 
     /// Number of positions freed by collecting a victim with `valid` valid blocks; 0 if it is no victim.
-    pub fn gain(&self, valid: u32) -> u32 {
+    pub(super) fn gain(&self, valid: u32) -> u32 {
         match valid {
             0 => self.positions(),
             valid => (self.victim_most + 1).saturating_sub(valid),
@@ -285,45 +285,45 @@ impl Geometry {
     }
 
     /// All groups, in ascending order.
-    pub fn group_ids(&self) -> impl DoubleEndedIterator<Item = GroupId> + Clone + use<> {
+    pub(super) fn group_ids(&self) -> impl DoubleEndedIterator<Item = GroupId> + Clone + use<> {
         GroupId::first(self.groups as usize)
     }
 
     /// The group whose turn follows that of `group`: `group` itself if it is the only one.
-    pub fn group_after(&self, group: GroupId) -> GroupId {
+    pub(super) fn group_after(&self, group: GroupId) -> GroupId {
         GroupId::new((group.get() + 1) % self.groups)
     }
 
     /// The groups other than `group`, in the order of their turns behind it.
-    pub fn groups_after(&self, group: GroupId) -> impl Iterator<Item = GroupId> + use<> {
+    pub(super) fn groups_after(&self, group: GroupId) -> impl Iterator<Item = GroupId> + use<> {
         let groups = self.groups;
         (1..groups).map(move |turn| GroupId::new((group.get() + turn) % groups))
     }
 
     /// The group of a row.
-    pub fn group_of(&self, row: Row) -> GroupId {
+    pub(super) fn group_of(&self, row: Row) -> GroupId {
         GroupId::new(row.get() / self.rows)
     }
 
     /// The rows of a group, in ascending order.
-    pub fn rows_of(&self, group: GroupId) -> impl Iterator<Item = Row> + use<> {
+    pub(super) fn rows_of(&self, group: GroupId) -> impl Iterator<Item = Row> + use<> {
         (group.get() * self.rows..(group.get() + 1) * self.rows).map(Row::new)
     }
 
     /// First block of a row on each of its drives.
-    pub fn address(&self, row: Row) -> u64 {
+    pub(super) fn address(&self, row: Row) -> u64 {
         self.first + u64::from(row.get() % self.rows) * u64::from(self.segment)
     }
 
     /// The row that contains a block of a drive; None if it is outside of all rows.
-    pub fn row_at(&self, drive: DriveId, block: u64) -> Option<Row> {
+    pub(super) fn row_at(&self, drive: DriveId, block: u64) -> Option<Row> {
         let within = block.checked_sub(self.first)? / u64::from(self.segment);
         let (group, _) = self.column_of(drive);
         (within < u64::from(self.rows)).then(|| Row::new(group.get() * self.rows + to_u32(within)))
     }
 
     /// The column that holds the parity of a row, if there is one.
-    pub fn parity(&self, row: Row) -> Option<Column> {
+    pub(super) fn parity(&self, row: Row) -> Option<Column> {
         if self.data == self.width {
             None
         } else if self.rotates {
@@ -334,32 +334,34 @@ impl Geometry {
     }
 
     /// The column that is data column `k` of a row.
-    pub fn data_column(&self, row: Row, k: u32) -> Column {
+    pub(super) fn data_column(&self, row: Row, k: u32) -> Column {
         nth_data_column(self.parity(row), k)
     }
 
     /// Data column number of a column of a row that does not hold its parity.
-    pub fn data_index(&self, row: Row, column: Column) -> u32 {
+    pub(super) fn data_index(&self, row: Row, column: Column) -> u32 {
         column.get() - u32::from(self.parity(row).is_some_and(|parity| parity < column))
     }
 
     /// Position of the block at a column and stripe of a row; the column must not hold its parity.
-    pub fn position_of(&self, row: Row, column: Column, stripe: u32) -> u32 {
+    pub(super) fn position_of(&self, row: Row, column: Column, stripe: u32) -> u32 {
         stripe * self.data + self.data_index(row, column)
     }
 
     /// All columns, in ascending order.
-    pub fn columns(&self) -> impl DoubleEndedIterator<Item = Column> + ExactSizeIterator + Clone + use<> {
+    pub(super) fn columns(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = Column> + ExactSizeIterator + Clone + use<> {
         Column::first(self.width as usize)
     }
 
     /// The drive of a column of a row.
-    pub fn drive(&self, row: Row, column: Column) -> DriveId {
+    pub(super) fn drive(&self, row: Row, column: Column) -> DriveId {
         self.r_groups().drive(self.group_of(row), column)
     }
 
     /// The drives of a row's group, in ascending order.
-    pub fn drives(&self, row: Row) -> impl Iterator<Item = DriveId> + use<> {
+    pub(super) fn drives(&self, row: Row) -> impl Iterator<Item = DriveId> + use<> {
         self.r_groups().drives(self.group_of(row))
     }
 
@@ -368,24 +370,24 @@ impl Geometry {
     }
 
     /// The group of a drive, and its column there.
-    pub fn column_of(&self, drive: DriveId) -> (GroupId, Column) {
+    pub(super) fn column_of(&self, drive: DriveId) -> (GroupId, Column) {
         (self.r_groups().group_of(drive), self.r_groups().column_of(drive))
     }
 
     /// Place of a position of a row.
-    pub fn place(&self, row: Row, position: u32) -> Place {
+    pub(super) fn place(&self, row: Row, position: u32) -> Place {
         let column = self.data_column(row, position % self.data);
         self.place_of(row, column, position / self.data)
     }
 
     /// Place of the block at a column and stripe of a row.
-    pub fn place_of(&self, row: Row, column: Column, stripe: u32) -> Place {
+    pub(super) fn place_of(&self, row: Row, column: Column, stripe: u32) -> Place {
         let segment = u64::from(row.get()) * u64::from(self.width) + u64::from(column.get());
         Place(segment * u64::from(self.segment) + u64::from(stripe))
     }
 
     /// True if a place is for data: neither parity nor summary, nor behind the last row.
-    pub fn holds_data(&self, place: Place) -> bool {
+    pub(super) fn holds_data(&self, place: Place) -> bool {
         let rows = place.0 / (u64::from(self.segment) * u64::from(self.width));
         if rows >= u64::from(self.all_rows()) {
             return false;
@@ -395,7 +397,7 @@ impl Geometry {
     }
 
     /// Row, column and stripe of a place.
-    pub fn locate(&self, place: Place) -> (Row, Column, u32) {
+    pub(super) fn locate(&self, place: Place) -> (Row, Column, u32) {
         let (segment, stripe) = (place.0 / u64::from(self.segment), place.0 % u64::from(self.segment));
         let (row, column) = (segment / u64::from(self.width), segment % u64::from(self.width));
         (Row::new(to_u32(row)), Column::new(to_u32(column)), to_u32(stripe))

@@ -15,10 +15,10 @@ id! {
 
 impl Region {
     /// Both regions.
-    pub const BOTH: [Region; 2] = [Region(0), Region(1)];
+    pub(crate) const BOTH: [Region; 2] = [Region(0), Region(1)];
 
     /// The region of the checkpoint with this number.
-    pub fn of(number: u64) -> Region {
+    pub(crate) fn of(number: u64) -> Region {
         Region((number % 2) as u32)
     }
 }
@@ -26,7 +26,7 @@ impl Region {
 impl Geometry {
     /// The blocks whose checksums are in block `index` of a checkpoint: the drive, and the first of
     /// [`DUMP_SUMS`] blocks on it. None for the earlier blocks, which hold the map.
-    pub fn sums_of(&self, index: u64) -> Option<(DriveId, u64)> {
+    pub(crate) fn sums_of(&self, index: u64) -> Option<(DriveId, u64)> {
         let index = index.checked_sub(self.map_blocks)?;
         Some((
             DriveId::at(to_usize(index / self.sums_blocks)),
@@ -35,13 +35,13 @@ impl Geometry {
     }
 
     /// Number of copies of each block of a checkpoint.
-    pub fn copies(&self) -> usize {
+    pub(crate) fn copies(&self) -> usize {
         if self.data < self.width { 2 } else { 1 }
     }
 
     /// Place of copy `copy` of block `index` of a checkpoint: drive and block. Both copies are in one group,
     /// of which only one drive may be missing.
-    pub fn dump_place(&self, region: Region, index: u64, copy: usize) -> (DriveId, u64) {
+    pub(crate) fn dump_place(&self, region: Region, index: u64, copy: usize) -> (DriveId, u64) {
         let drives = u64::from(self.groups * self.width);
         let (turn, first) = (index / drives, DriveId::at(to_usize(index % drives)));
         let (group, column) = self.column_of(first);
@@ -51,7 +51,7 @@ impl Geometry {
     }
 
     /// Block of the header of a checkpoint on each drive.
-    pub fn header_block(&self, region: Region) -> u64 {
+    pub(crate) fn header_block(&self, region: Region) -> u64 {
         SUPERBLOCK_BLOCKS + u64::from(region.get()) * self.region_blocks
     }
 }

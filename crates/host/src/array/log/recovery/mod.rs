@@ -55,7 +55,7 @@ enum Phase {
 
 /// A recovery in progress.
 #[derive(Debug)]
-pub struct Recovery<B> {
+pub(super) struct Recovery<B> {
     phase: Phase,
     began: Time,
     pending: u32,

@@ -13,7 +13,7 @@ use tailcut_base::random;
 
 /// State of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RowState {
+pub(super) enum RowState {
     /// Free.
     Free,
     /// Being written.
@@ -28,7 +28,7 @@ pub enum RowState {
 
 /// A row's state and counters.
 #[derive(Clone, Copy, Debug)]
-pub struct RowInfo {
+pub(super) struct RowInfo {
     /// State of the row.
     pub state: RowState,
     /// Number of rows opened before it.
@@ -71,7 +71,7 @@ const LOOKS: u32 = 4;
 
 /// All rows of a log.
 #[derive(Clone, Debug)]
-pub struct Rows {
+pub(super) struct Rows {
     rows: IdVec<Row, RowInfo>,
     groups: IdVec<GroupId, Group>,
     rows_of_group: u32,
@@ -90,7 +90,7 @@ pub struct Rows {
 
 impl Rows {
     /// All rows free.
-    pub fn new(geometry: &Geometry, choice: VictimChoice, slack: u32) -> Rows {
+    pub(super) fn new(geometry: &Geometry, choice: VictimChoice, slack: u32) -> Rows {
         let row = RowInfo {
             state: RowState::Free,
             age: 0,
@@ -127,28 +127,28 @@ impl Rows {
 
     /// A row.
     #[inline]
-    pub fn get(&self, row: Row) -> &RowInfo {
+    pub(super) fn get(&self, row: Row) -> &RowInfo {
         &self.rows[row]
     }
 
     /// A row, mutable.
     #[inline]
-    pub fn get_mut(&mut self, row: Row) -> &mut RowInfo {
+    pub(super) fn get_mut(&mut self, row: Row) -> &mut RowInfo {
         &mut self.rows[row]
     }
 
     /// Number of free rows of a group.
-    pub fn free(&self, group: GroupId) -> u32 {
+    pub(super) fn free(&self, group: GroupId) -> u32 {
         to_u32(self.groups[group].free.len())
     }
 
     /// Number of valid blocks of a group.
-    pub fn valid(&self, group: GroupId) -> u64 {
+    pub(super) fn valid(&self, group: GroupId) -> u64 {
         self.groups[group].valid
     }
 
     /// Number of full rows not covered by the last checkpoint.
-    pub fn closed(&self) -> usize {
+    pub(super) fn closed(&self) -> usize {
         self.closed.len()
     }
 
@@ -161,7 +161,7 @@ impl Rows {
     }
 
     /// Opens a free row of a group.
-    pub fn open(&mut self, group: GroupId) -> Option<Row> {
+    pub(super) fn open(&mut self, group: GroupId) -> Option<Row> {
         let row = self.groups[group].free.pop_front()?;
         let age = self.opened;
         self.opened = self.opened.checked_add(1).expect("a drive does not last for 2^32 of its segments");
@@ -173,14 +173,14 @@ impl Rows {
 
     /// A block of the row becomes valid.
     #[inline]
-    pub fn validate(&mut self, row: Row) {
+    pub(super) fn validate(&mut self, row: Row) {
         self.get_mut(row).valid += 1;
         self.group_mut(row).valid += 1;
     }
 
     /// A block of the row becomes invalid.
     #[inline]
-    pub fn invalidate(&mut self, row: Row) {
+    pub(super) fn invalidate(&mut self, row: Row) {
         let is_collectable = self.get(row).state == RowState::Collectable;
         if is_collectable && self.bucket_of(row) != self.bucket_at(self.get(row).valid - 1) {
             self.unlink(row);
@@ -193,7 +193,7 @@ impl Rows {
     }
 
     /// The row is full and completely written.
-    pub fn close(&mut self, row: Row) {
+    pub(super) fn close(&mut self, row: Row) {
         let info = self.get_mut(row);
         assert_eq!(info.state, RowState::Open);
         (info.state, info.open_row) = (RowState::Closed, OpenRowId::NONE);
@@ -201,7 +201,7 @@ impl Rows {
     }
 
     /// A checkpoint covers the first `covered` closed rows: they may be collected.
-    pub fn cover(&mut self, covered: usize) {
+    pub(super) fn cover(&mut self, covered: usize) {
         for _ in 0..covered {
             let row = self.closed.pop_front().expect("they were closed");
             self.get_mut(row).state = RowState::Collectable;
@@ -219,7 +219,7 @@ impl Rows {
 
     /// Restores a row with `valid` valid blocks, none behind its first `stripes`; it is collected like any
     /// other. Call [`Rows::rebuild_free`] after the last one.
-    pub fn restore(&mut self, here: Aged, valid: u32, (stripes, has_summary): (u32, bool)) {
+    pub(super) fn restore(&mut self, here: Aged, valid: u32, (stripes, has_summary): (u32, bool)) {
         let Aged { row, age } = here;
         let info = self.get_mut(row);
         (info.state, info.age, info.valid) = (RowState::Closed, age, valid);
@@ -229,7 +229,7 @@ impl Rows {
     }
 
     /// Makes exactly the empty rows free.
-    pub fn rebuild_free(&mut self) {
+    pub(super) fn rebuild_free(&mut self) {
         let rows = &self.rows;
         for group in &mut self.groups {
             group.free.retain(|&row| rows[row].state == RowState::Free);
@@ -238,7 +238,7 @@ impl Rows {
 
     /// Takes the next row of a group to collect. If the chosen one has more than `most` valid blocks, so that
     /// it would free nothing, takes the one with the fewest.
-    pub fn victim(&mut self, group: GroupId, most: u32) -> Option<Row> {
+    pub(super) fn victim(&mut self, group: GroupId, most: u32) -> Option<Row> {
         let chosen = self.choose(group).filter(|&row| self.get(row).valid <= most);
         let row = chosen.or_else(|| self.candidate(group))?;
         self.unlink(row);
@@ -253,7 +253,7 @@ impl Rows {
     }
 
     /// A row with the fewest valid blocks, to the precision of buckets.
-    pub fn candidate(&self, group: GroupId) -> Option<Row> {
+    pub(super) fn candidate(&self, group: GroupId) -> Option<Row> {
         let group = &self.groups[group];
         let word = group.present.iter().position(|&word| word != 0)?;
         let bucket = word * 64 + group.present[word].trailing_zeros() as usize;
@@ -262,7 +262,7 @@ impl Rows {
 
     /// True if victims of a group can gain `needed` positions. `gain` gives the gain of one by its number of
     /// valid blocks: decreasing, and 0 from some number on. Examines at most `needed` rows.
-    pub fn gains(&self, group: GroupId, needed: u32, gain: impl Fn(u32) -> u32) -> bool {
+    pub(super) fn gains(&self, group: GroupId, needed: u32, gain: impl Fn(u32) -> u32) -> bool {
         let this = &self.groups[group];
         let mut sum = 0;
         for (word, &bits) in this.present.iter().enumerate() {
@@ -362,7 +362,7 @@ impl Rows {
     }
 
     /// A collected row becomes free.
-    pub fn release(&mut self, row: Row) {
+    pub(super) fn release(&mut self, row: Row) {
         let info = self.get_mut(row);
         assert_eq!((info.state, info.valid, info.readers), (RowState::Victim, 0, 0));
         info.state = RowState::Free;

@@ -21,7 +21,7 @@ use tailcut_base::ids::{Pool, Slab};
 
 /// Kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(super) enum Kind {
     /// A read of the host.
     Read,
     /// A write of the host.
@@ -34,7 +34,7 @@ pub enum Kind {
 
 /// Mode of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Mode {
+pub(super) enum Mode {
     /// From the drives that hold the blocks, with fail-fast; whole rows are stable once one has declined. See
     /// `gather`.
     Fast,
@@ -53,12 +53,12 @@ id! {
 
 impl PieceId {
     /// No piece.
-    pub const NONE: PieceId = PieceId(u32::MAX);
+    pub(super) const NONE: PieceId = PieceId(u32::MAX);
 }
 
 /// A piece of work on one unit.
 #[derive(Clone, Debug)]
-pub struct Piece {
+pub(super) struct Piece {
     /// The unit.
     pub unit: u64,
     /// Kind of work.
@@ -92,7 +92,7 @@ pub struct Piece {
 
 impl Piece {
     /// A piece that has not started.
-    pub fn new(unit: u64, kind: Kind, slot: RequestSlot, cells: Cells) -> Piece {
+    pub(super) fn new(unit: u64, kind: Kind, slot: RequestSlot, cells: Cells) -> Piece {
         Piece {
             unit,
             kind,
@@ -139,7 +139,7 @@ struct Busy {
 
 /// Pieces that can start, in order.
 #[derive(Debug, Default)]
-pub struct Started {
+pub(super) struct Started {
     /// Reads.
     pub reads: Vec<PieceId>,
     /// Writes, to be executed as one batch.
@@ -150,7 +150,7 @@ pub struct Started {
 
 /// All units with work.
 #[derive(Debug)]
-pub struct Locks {
+pub(super) struct Locks {
     pieces: Slab<PieceId, Piece>,
     busy: Pool<BusyId, Busy>,
     /// Hash table of units with work, by their lowest bits.
@@ -162,39 +162,39 @@ pub struct Locks {
 }
 
 /// Number of pieces of a unit that are examined.
-pub const WINDOW: usize = 64;
+pub(super) const WINDOW: usize = 64;
 
 const BUCKETS: usize = 1 << 12;
 
 impl Locks {
     /// No work; `exclusive` if writes to one unit depend on each other.
-    pub fn new(exclusive: bool) -> Locks {
+    pub(super) fn new(exclusive: bool) -> Locks {
         let buckets = vec![BusyId::NONE; BUCKETS];
         Locks { pieces: Slab::new(), busy: Pool::new(), buckets, exclusive, stuck: 0 }
     }
 
     /// A piece of work.
-    pub fn get(&mut self, piece: PieceId) -> &mut Piece {
+    pub(super) fn get(&mut self, piece: PieceId) -> &mut Piece {
         &mut self.pieces[piece]
     }
 
     /// A piece of work, if it has not ended.
-    pub fn piece(&self, piece: PieceId) -> Option<&Piece> {
+    pub(super) fn piece(&self, piece: PieceId) -> Option<&Piece> {
         self.pieces.get(piece)
     }
 
     /// True if a piece is in progress.
-    pub fn has_begun(&self, piece: PieceId) -> bool {
+    pub(super) fn has_begun(&self, piece: PieceId) -> bool {
         self.pieces.get(piece).is_some_and(|piece| piece.active)
     }
 
     /// True if there is no work.
-    pub fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         self.pieces.is_empty()
     }
 
     /// Appends a piece to the list of its unit.
-    pub fn push(&mut self, mut piece: Piece) -> PieceId {
+    pub(super) fn push(&mut self, mut piece: Piece) -> PieceId {
         let busy = self.find(piece.unit).unwrap_or_else(|| self.open(piece.unit));
         let entry = &mut self.busy[busy];
         entry.waiting += 1;
@@ -210,7 +210,7 @@ impl Locks {
     }
 
     /// Removes a piece that has ended.
-    pub fn end(&mut self, id: PieceId) {
+    pub(super) fn end(&mut self, id: PieceId) {
         let Piece { unit, kind, active, next, prev, is_stuck, .. } = self.pieces.remove(id);
         self.stuck -= usize::from(is_stuck);
         let busy = self.find(unit).expect("a unit with work is busy");
@@ -231,7 +231,7 @@ impl Locks {
     }
 
     /// True if a read in progress could rely on its `stable` cells now if it started anew.
-    pub fn can_extend(&mut self, id: PieceId) -> bool {
+    pub(super) fn can_extend(&mut self, id: PieceId) -> bool {
         let busy = self.find(self.pieces[id].unit).expect("a unit with work is busy");
         let head = self.busy[busy].head;
         let (mut changing, mut is_before) = (Cells::NONE, true);
@@ -245,7 +245,7 @@ impl Locks {
     }
 
     /// Makes a piece in progress wait again, at its old position.
-    pub fn suspend(&mut self, id: PieceId) {
+    pub(super) fn suspend(&mut self, id: PieceId) {
         let piece = &mut self.pieces[id];
         assert!(piece.active, "only what has begun can wait again");
         piece.active = false;
@@ -255,13 +255,13 @@ impl Locks {
     }
 
     /// True while some writes are stuck.
-    pub fn has_stuck(&self) -> bool {
+    pub(super) fn has_stuck(&self) -> bool {
         self.stuck > 0
     }
 
     /// Marks the writes in progress as stuck. Returns the units with such writes, and the writes that wait and
     /// whose host request `is_refused`: they can be ended, as nothing of them has been written.
-    pub fn get_stuck(&mut self, is_refused: impl Fn(RequestSlot) -> bool) -> (Vec<u64>, Vec<PieceId>) {
+    pub(super) fn get_stuck(&mut self, is_refused: impl Fn(RequestSlot) -> bool) -> (Vec<u64>, Vec<PieceId>) {
         let (mut units, mut ended) = (Vec::new(), Vec::new());
         for busy in self.busy.ids().map(|id| &self.busy[id]).filter(|busy| busy.writes > 0) {
             let mut at = busy.head;
@@ -313,7 +313,7 @@ impl Locks {
     }
 
     /// Finds the pieces of a unit that can start, and marks them as started.
-    pub fn wake(&mut self, unit: u64, started: &mut Started) {
+    pub(super) fn wake(&mut self, unit: u64, started: &mut Started) {
         let Some(busy) = self.find(unit) else { return };
         if self.busy[busy].waiting == 0 {
             return;

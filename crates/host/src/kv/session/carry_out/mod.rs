@@ -16,7 +16,7 @@ use tailcut_base::cast::to_u32;
 
 /// Result of an attempt to execute an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub(super) enum Outcome {
     /// Executed, with its reply written; gives the source of the item.
     Done(Source),
     /// The item is or may be on flash and must be fetched first. Nothing has changed.
@@ -31,7 +31,7 @@ pub enum Outcome {
 }
 
 /// The context of an operation.
-pub struct Work<'a> {
+pub(super) struct Work<'a> {
     /// The storage engine.
     pub engine: &'a mut Engine,
     /// Counters to update.
@@ -60,7 +60,7 @@ pub struct Work<'a> {
 
 /// State of an attempt to execute an operation.
 #[derive(Debug)]
-pub struct Attempt {
+pub(super) struct Attempt {
     /// Source of the item, as far as it was looked up.
     source: Source,
     /// A change was refused with [`Refused::Evicted`].
@@ -69,7 +69,7 @@ pub struct Attempt {
 
 impl Attempt {
     /// An attempt that has looked up nothing yet.
-    pub const NEW: Attempt = Attempt { source: Source::Memory, was_evicted: false };
+    pub(super) const NEW: Attempt = Attempt { source: Source::Memory, was_evicted: false };
 }
 
 /// The item is or may be on flash and has not been fetched.
@@ -80,7 +80,7 @@ struct NotHere {
 
 impl Work<'_> {
     /// Executes an operation. `data` is its payload, empty for operations without one.
-    pub fn carry_out(&mut self, key: Key<'_>, operation: &Operation, data: &[u8]) -> Outcome {
+    pub(super) fn carry_out(&mut self, key: Key<'_>, operation: &Operation, data: &[u8]) -> Outcome {
         loop {
             let outcome = self.execute(key, operation, data);
             // The next lookup finds the evicted item on flash or not at all, so this ends.
@@ -457,7 +457,7 @@ fn answer_store(out: &mut Vec<u8>, key: Key<'_>, answer: &Answer, stored: Stored
 
 /// Size of an item in bytes as memcached counts it: with its header, the terminators of key and value, and
 /// its CAS value.
-pub fn counted_bytes(key: Key<'_>, client_flags: u32, length: u64) -> u64 {
+pub(super) fn counted_bytes(key: Key<'_>, client_flags: u32, length: u64) -> u64 {
     let flags = if client_flags == 0 { 0 } else { 4 };
     48 + 8 + key.as_bytes().len() as u64 + 1 + flags + length + 2
 }
