@@ -31,7 +31,8 @@ fn feed(stream: &[u8], cut: usize, tls: Tls) -> (Step, Vec<u8>, usize) {
                 assert!(tls != Tls::Absent && !is_encrypted, "TLS begins once");
                 is_encrypted = true;
             } else if step != Step::More {
-                assert!(tls != Tls::Required || is_encrypted || step == Step::Close, "nothing goes on without it");
+                assert!(tls != Tls::Required || is_encrypted || step == Step::Close, "nothing goes on \
+                    without it");
                 return (step, sent, left);
             }
         }

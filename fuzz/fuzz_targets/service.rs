@@ -28,7 +28,8 @@ fuzz_target!(|input: &[u8]| {
         while is_there && service.can_accept(bad) && !rest.is_empty() {
             let before = rest.len();
             service.receive(bad, &mut rest);
-            assert!(service.send_queue(bad).bytes() < (1 << 20) + 10_000, "a client that does not read is not served on and on");
+            assert!(service.send_queue(bad).bytes() < (1 << 20) + 10_000, "a client that does not read is \
+                not served on and on");
             service.send_queue(bad).empty_into(&mut Vec::new());
             if rest.len() == before {
                 break;

@@ -1,10 +1,10 @@
 //! Conversions to narrower numbers, which the language has only as `as`: one function for each intention.
 //!
 //! - [`to_usize`] loses nothing: the project supports 64-bit targets only.
-//! - [`to_u64`], [`to_u32`], [`to_u16`] and [`to_u8`] are for values that an invariant of the caller bounds. Debug
-//!   builds panic if it does not hold; release builds keep the low bits and have no branch.
-//! - [`low_u64`], [`low_u32`], [`low_u16`] and [`low_u8`] keep the low bits on purpose: hashes, random bits and
-//!   bit fields.
+//! - [`to_u64`], [`to_u32`], [`to_u16`] and [`to_u8`] are for values that an invariant of the caller bounds.
+//!   Debug builds panic if it does not hold; release builds keep the low bits and have no branch.
+//! - [`low_u64`], [`low_u32`], [`low_u16`] and [`low_u8`] keep the low bits on purpose: hashes, random bits
+//!   and bit fields.
 //! - [`whole`] is the whole part of a float.
 //!
 //! Where a violated bound should stop a release build too, `try_from` is right.
@@ -123,8 +123,8 @@ pub const fn low_u8(bits: u64) -> u8 {
     bits as u8
 }
 
-/// The whole part of a number, rounded towards zero: 0 for a negative number and for NaN, `u64::MAX` for a number
-/// that is larger.
+/// The whole part of a number, rounded towards zero: 0 for a negative number and for NaN, `u64::MAX` for a
+/// number that is larger.
 #[inline(always)]
 pub fn whole(number: f64) -> u64 {
     number as u64

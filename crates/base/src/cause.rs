@@ -43,7 +43,8 @@ causes! {
     Controller = "controller",
     /// The DRAM buffer, or the cache of an array, had no room for the write.
     BufferFull = "buffer full",
-    /// The DRAM buffer had no room for the write, and the programs that made room waited for garbage collection.
+    /// The DRAM buffer had no room for the write, and the programs that made room waited for garbage
+    /// collection.
     BufferFullGc = "buffer full: gc",
     /// A flush or a force-unit-access write waited until the buffer was on flash.
     Flush = "flush",
@@ -51,7 +52,8 @@ causes! {
     Hazard = "hazard",
     /// The commit scheduler held the request although its chip was free.
     CommitWait = "commit wait",
-    /// The chip was busy with a read of another request, or with reading the rest of a partially written page.
+    /// The chip was busy with a read of another request, or with reading the rest of a partially written
+    /// page.
     ChipUserRead = "chip: user read",
     /// The chip was busy with a read-ahead.
     ChipReadAhead = "chip: read ahead",

@@ -1,8 +1,8 @@
 //! How a component declares its configuration keys, once for all uses.
 //!
-//! A component implements [`Configure`] by visiting its keys. Depending on the [`KeyVisitor`], the same walk reads
-//! a scenario, prints the resolved one, lists the keys for the manual, or finds the nearest key to a misspelt
-//! one. This crate does no file I/O; the scenario reader is part of the command.
+//! A component implements [`Configure`] by visiting its keys. Depending on the [`KeyVisitor`], the same walk
+//! reads a scenario, prints the resolved one, lists the keys for the manual, or finds the nearest key to a
+//! misspelt one. This crate does no file I/O; the scenario reader is part of the command.
 
 use crate::time::Nanos;
 use std::ops::RangeInclusive;

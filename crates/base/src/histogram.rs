@@ -98,7 +98,8 @@ impl LatencyHistogram {
         (self.count() > rank_at(self.count(), percentile)).then(|| self.percentile(percentile))
     }
 
-    /// The sum of the `count` highest latencies in nanoseconds, within 0.05 %; of the highest alone it is exact.
+    /// The sum of the `count` highest latencies in nanoseconds, within 0.05 %; of the highest alone it is
+    /// exact.
     pub fn sum_of_highest(&self, count: u64) -> u128 {
         if count == 0 || self.count() == 0 {
             return 0;
@@ -126,8 +127,8 @@ impl LatencyHistogram {
     }
 }
 
-/// How many of `count` values `percentile` (0 … 100) percent are: rounded up, from 1 to `count`. A product that
-/// differs from a whole number only by the rounding of its factors counts as that number.
+/// How many of `count` values `percentile` (0 … 100) percent are: rounded up, from 1 to `count`. A product
+/// that differs from a whole number only by the rounding of its factors counts as that number.
 pub fn rank_at(count: u64, percentile: f64) -> u64 {
     let rank = percentile / 100.0 * count as f64;
     whole(libm::ceil(rank - RANK_ROUNDING)).clamp(1, count.max(1))

@@ -38,7 +38,8 @@ impl Stream {
         to_u32(self.below(u64::from(bound)))
     }
 
-    /// The index of an entry of a slice with `len` entries, of which there must be one: [`below`](Self::below).
+    /// The index of an entry of a slice with `len` entries, of which there must be one:
+    /// [`below`](Self::below).
     #[inline]
     pub fn index(&mut self, len: usize) -> usize {
         to_usize(self.below(len as u64))

@@ -119,8 +119,8 @@ fn links(text: &str) -> Vec<(usize, String)> {
     links
 }
 
-/// The anchors of a page's headings, as GitHub and mdBook form them: letters and digits in lower case, hyphens
-/// for blanks, nothing for punctuation, and a number from the second of equal headings on.
+/// The anchors of a page's headings, as GitHub and mdBook form them: letters and digits in lower case,
+/// hyphens for blanks, nothing for punctuation, and a number from the second of equal headings on.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let mut anchors = BTreeSet::new();

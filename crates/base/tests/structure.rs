@@ -282,16 +282,18 @@ fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     })
 }
 
-/// `Ssd` is an event loop over three state machines: frontend, mapping and backend. `FIELDS` limits the fields of
-/// `Ssd`, `FILES` the source files with methods of it; all of them are in the folder `ssd/src/ssd`, and
-/// none is long.
+/// `Ssd` is an event loop over three state machines: frontend, mapping and backend. `FIELDS` limits the
+/// fields of `Ssd`, `FILES` the source files with methods of it; all of them are in the folder `ssd/src/ssd`,
+/// and none is long.
 #[test]
 fn a_drive_is_three_machines_and_a_loop() {
     const FIELDS: usize = 7;
     const FILES: usize = 4;
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("crates have a folder");
     let source = Source::read(&crates.join("ssd/src"));
-    let is_ssd = |item: &syn::ItemImpl| matches!(&*item.self_ty, syn::Type::Path(path) if path.path.segments.last().is_some_and(|s| s.ident == "Ssd"));
+    let is_named_ssd = |path: &syn::Path| path.segments.last().is_some_and(|segment| segment.ident == "Ssd");
+    let is_ssd =
+        |item: &syn::ItemImpl| matches!(&*item.self_ty, syn::Type::Path(path) if is_named_ssd(&path.path));
     let implements = |file: &&File| {
         file.syntax.items.iter().any(|item| matches!(item, syn::Item::Impl(item) if is_ssd(item)))
     };

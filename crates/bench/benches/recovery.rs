@@ -1,8 +1,8 @@
 //! How quickly a store on flash is found again: items per second of one core, from a disk in memory.
 //!
 //! `cargo bench -p tailcut-bench --bench recovery [-- ITEMS]`; four million items of 200 bytes if nothing
-//! else is said. Two figures: how long it takes until the engine serves, and until it knows all. Time is that of
-//! the processor, as Linux counts it for this thread, so that others on the machine count little.
+//! else is said. Two figures: how long it takes until the engine serves, and until it knows all. Time is that
+//! of the processor, as Linux counts it for this thread, so that others on the machine count little.
 
 use tailcut_base::{Nanos, Op, Spans, Status, Time};
 use tailcut_host::kv::{

@@ -41,7 +41,8 @@ struct Measured {
     whole: f64,
     /// Wall clock per memory request of the harness without its scheduler, in s.
     harness: f64,
-    /// Memory that the harness has added to the process, in bytes; `None` where the system does not report it.
+    /// Memory that the harness has added to the process, in bytes; `None` where the system does not report
+    /// it.
     memory: Option<f64>,
 }
 

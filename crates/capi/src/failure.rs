@@ -77,12 +77,22 @@ impl Status {
             Status::NotStored => c"the item was not written, as there is another one, or none",
             Status::Argument => c"an argument cannot be: see tailcut.h",
             Status::Key => c"a key has 1 to 250 bytes",
-            Status::TooLarge => c"the item is too large: open the store with a larger tailcut_options_most_item",
+            Status::TooLarge => {
+                c"the item is too large: open the store with a larger \
+                tailcut_options_most_item"
+            }
             Status::Full => c"the store is full: delete items, give it larger drives, or open it as a cache",
-            Status::Busy => c"the queue is full: take completions with tailcut_wait, or open one with more room",
-            Status::Unreadable => c"the item cannot be read: the drive has failed, or has changed what was written",
+            Status::Busy => {
+                c"the queue is full: take completions with tailcut_wait, or open one with more \
+                room"
+            }
+            Status::Unreadable => {
+                c"the item cannot be read: the drive has failed, or has changed what was \
+                written"
+            }
             Status::DriveFailed => {
-                c"the drive has failed, and nothing more can be made durable: close the store and replace the drive"
+                c"the drive has failed, and nothing more can be made durable: close the store and replace \
+                    the drive"
             }
             Status::Closed => c"the store is closed: open it again",
             Status::Open => c"the store cannot be opened",

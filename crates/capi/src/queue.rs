@@ -277,7 +277,8 @@ pub unsafe extern "C" fn tailcut_wait(
         let mut taken = std::mem::take(&mut queue.spare().completions);
         count.write(queue.queue.take(&mut taken, room, wait));
         for (place, completion) in taken.drain(..).enumerate() {
-            // SAFETY: `completions` is one object with room for `room` completions, and `place` is below `room`.
+            // SAFETY: `completions` is one object with room for `room` completions, and `place` is below
+            // `room`.
             let to = unsafe { completions.add(place) };
             // SAFETY: within that room: aligned, writable, and accessed by nothing else during the call. It
             // may be uninitialised, and is not read.

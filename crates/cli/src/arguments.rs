@@ -69,8 +69,9 @@ pub enum Command {
     Bench(BenchCommand),
     /// Administer a server: free blocks, thresholds, collection, windows
     Ctl {
-        /// The request, such as 'free-blocks' or 'run-gc 10ms'; 'help' lists all. The server's control socket may
-        /// come first, a path with a slash or ending in .ctl; default: tailcut.ctl, or the only one in this folder
+        /// The request, such as 'free-blocks' or 'run-gc 10ms'; 'help' lists all. The server's control socket
+        /// may come first, a path with a slash or ending in .ctl; default: tailcut.ctl, or the only one in
+        /// this folder
         #[arg(required = true, num_args = 1.., value_name = "[SOCKET] REQUEST")]
         words: Vec<String>,
     },

@@ -1,5 +1,5 @@
-//! SIGINT and SIGTERM ask a run to stop and print what it knows; a second SIGINT ends the program, and so does a
-//! second SIGTERM while a server stops.
+//! SIGINT and SIGTERM ask a run to stop and print what it knows; a second SIGINT ends the program, and so
+//! does a second SIGTERM while a server stops.
 
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
@@ -26,8 +26,8 @@ impl Interrupt {
     pub fn listen() -> io::Result<Interrupt> {
         let (bell, ring) = UnixStream::pair()?;
         let interrupt = Interrupt { asked: Arc::default(), bell: Some(Arc::new(bell)) };
-        // A write beyond the limit on the size of files (RLIMIT_FSIZE) fails with EFBIG, as on a full disk, and
-        // does not end the program.
+        // A write beyond the limit on the size of files (RLIMIT_FSIZE) fails with EFBIG, as on a full disk,
+        // and does not end the program.
         flag::register(SIGXFSZ, Arc::default())?;
         for signal in [SIGTERM, SIGINT] {
             // Actions run in the order of their registration: the first signal finds the flag down and raises
@@ -57,8 +57,8 @@ impl Interrupt {
         self.asked()
     }
 
-    /// Ends the program at the next signal after the first: for a server that is stopping, which may wait for a
-    /// drive.
+    /// Ends the program at the next signal after the first: for a server that is stopping, which may wait for
+    /// a drive.
     pub fn end_at_the_next(&self) {
         let Some(bell) = self.bell.clone() else { return };
         let mut first = self.asked().then(Instant::now);

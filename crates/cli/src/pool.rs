@@ -1,7 +1,7 @@
 //! Threads for items of work that do not depend on each other: runs of studies, comparisons and calibrations.
 //!
-//! Written here and not rayon's: the caller takes results as they come, shows progress in between and stops what is
-//! under way. Around rayon's scope this would be the same channel and the same loop.
+//! Written here and not rayon's: the caller takes results as they come, shows progress in between and stops
+//! what is under way. Around rayon's scope this would be the same channel and the same loop.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -28,15 +28,17 @@ pub enum Event<R> {
 }
 
 impl<'p> ThreadPool<'p> {
-    /// A pool of `jobs` threads; of one for each core if that is `None`. It begins nothing new once `is_over`.
+    /// A pool of `jobs` threads; of one for each core if that is `None`. It begins nothing new once
+    /// `is_over`.
     pub fn new(jobs: Option<usize>, is_over: &'p IsOver<'p>) -> ThreadPool<'p> {
         let cores = || thread::available_parallelism().map_or(1, usize::from);
         ThreadPool { jobs: jobs.unwrap_or_else(cores).max(1), is_over }
     }
 
-    /// Calls `take` on this thread with each result as it comes, and with ticks a few times a second. `work` gets
-    /// an item and a function that returns true once it is to stop early. Returns once every thread has ended: all items
-    /// are done, or `is_over`, or `take` has broken off; results that come after that are passed on as well.
+    /// Calls `take` on this thread with each result as it comes, and with ticks a few times a second. `work`
+    /// gets an item and a function that returns true once it is to stop early. Returns once every thread has
+    /// ended: all items are done, or `is_over`, or `take` has broken off; results that come after that are
+    /// passed on as well.
     pub fn each<T: Sync, R: Send>(
         &self,
         items: &[T],
@@ -72,8 +74,8 @@ impl<'p> ThreadPool<'p> {
         });
     }
 
-    /// What `work` returns for each item, in their order; `None` for items that were not begun before the stop.
-    /// `report` is called a few times a second with the number of items done.
+    /// What `work` returns for each item, in their order; `None` for items that were not begun before the
+    /// stop. `report` is called a few times a second with the number of items done.
     pub fn run<T: Sync, R: Send>(
         &self,
         items: &[T],

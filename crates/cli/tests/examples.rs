@@ -50,7 +50,8 @@ fn a_wrong_example_would_be_found() {
     assert_eq!(wrong_settings("here", "such as device.flash.read=80us; wins").len(), 1);
     assert_eq!(wrong_settings("here", "such as device.preset=femu, which").len(), 1);
     assert_eq!(wrong_settings("here", "such as device.timing.read=80us; wins").len(), 0);
-    let help = "Examples:\n  Run:\n    tailcut run --sede 3 > out\n    tailcut run \\\n      --seed 3\n\nUsage: x\n    y\n";
+    let help = "Examples:\n  Run:\n    tailcut run --sede 3 > out\n    tailcut run \\\n      --seed \
+        3\n\nUsage: x\n    y\n";
     let found = examples(help);
     assert_eq!((found.len(), found[0].as_str()), (2, "tailcut run --sede 3"));
     assert!(not_understood("here", &found[0]).is_some_and(|why| why.contains("--seed")));

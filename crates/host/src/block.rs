@@ -197,8 +197,8 @@ impl Block for Bytes {
         }
     }
 
-    /// The lower half of XXH3-64. Not a CRC: content that ends with its own CRC, as that of databases and file
-    /// systems often does, would have the same one in all of its versions.
+    /// The lower half of XXH3-64. Not a CRC: content that ends with its own CRC, as that of databases and
+    /// file systems often does, would have the same one in all of its versions.
     fn checksum(&self) -> u32 {
         low_u32(XxHash3_64::oneshot(self.as_slice()))
     }

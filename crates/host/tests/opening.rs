@@ -526,8 +526,8 @@ fn members_of_one_array_have_one_geometry() {
     }
 }
 
-/// A drive of the past does not stand for the member that has replaced it: with drives 0 and 2, the two members that
-/// are missing hold everything and may be in use.
+/// A drive of the past does not stand for the member that has replaced it: with drives 0 and 2, the two
+/// members that are missing hold everything and may be in use.
 #[test]
 fn a_stale_drive_is_no_consent() {
     let (mut shelf, _) = replaced(LayoutKind::Epochs);

@@ -1,5 +1,5 @@
-//! Drives without room for writes, as sparse files on a full file system: the array reports that, fails no drive,
-//! and resumes writes when there is room.
+//! Drives without room for writes, as sparse files on a full file system: the array reports that, fails no
+//! drive, and resumes writes when there is room.
 
 use std::collections::{BTreeMap, VecDeque};
 use tailcut_base::control::ControlReply;
@@ -228,8 +228,8 @@ fn without_room(config: &ArrayConfig, full: &[usize]) -> Harness {
     harness
 }
 
-/// Reads go on and show one state, which stays when there is room; then everything is as before, and of what was
-/// flushed nothing is lost with any drive.
+/// Reads go on and show one state, which stays when there is room; then everything is as before, and of what
+/// was flushed nothing is lost with any drive.
 fn is_kept(config: &ArrayConfig, full: &[usize]) {
     let mut harness = without_room(config, full);
     let name = harness.name();
@@ -291,8 +291,8 @@ fn that_no_drive_is_failed_is_checked() {
     }
 }
 
-/// The power goes while there is no room: what was flushed is there, each refused block is old or new, and stripes
-/// fit their parities without any one drive.
+/// The power goes while there is no room: what was flushed is there, each refused block is old or new, and
+/// stripes fit their parities without any one drive.
 #[test]
 fn a_power_cut_without_room_loses_nothing() {
     for config in configs() {
@@ -315,7 +315,8 @@ fn a_power_cut_without_room_loses_nothing() {
     }
 }
 
-/// Requests that are not reads are answered within two attempts however many there are, and take no slots from reads.
+/// Requests that are not reads are answered within two attempts however many there are, and take no slots
+/// from reads.
 #[test]
 fn trims_without_room_end_and_do_not_pile_up() {
     for config in configs() {

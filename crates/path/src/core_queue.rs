@@ -2,8 +2,8 @@
 //! core.
 //!
 //! A queue has *slots*, one for each request that can be in flight: a waiting thread has one, a reaper many.
-//! A thread that uses the path holds the queue for some hundred nanoseconds and never while it sleeps or wakes
-//! another. The stage of a slot's request is written while the queue is held, and read without it.
+//! A thread that uses the path holds the queue for some hundred nanoseconds and never while it sleeps or
+//! wakes another. The stage of a slot's request is written while the queue is held, and read without it.
 //!
 //! Tags, queueing and order are those of [`PathQueue`], as in the simulator: the emulated controller records
 //! what was issued, and the rings transport requests and completions.

@@ -1,9 +1,9 @@
 //! A queue pair in shared memory, between the threads of one core and a device.
 //!
 //! Two rings, each with one writer and one reader (the host's side is used by the holder of its
-//! [`CoreQueue`](super::core_queue::CoreQueue)), a count of completion entries that any thread may read without taking them,
-//! and an event for each side. The device wakes a thread for entries only where the strategy wants
-//! interrupts.
+//! [`CoreQueue`](super::core_queue::CoreQueue)), a count of completion entries that any thread may read
+//! without taking them, and an event for each side. The device wakes a thread for entries only where the
+//! strategy wants interrupts.
 
 use super::sync::{AtomicU32, Consumer, Ordering, Producer, ring};
 use super::wake_event::WakeEvent;

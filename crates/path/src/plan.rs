@@ -53,7 +53,8 @@ impl Plan {
     pub fn of(strategy: &Strategy, poller: Poller) -> Result<Plan, BadValue> {
         if strategy.layers == Layers::Scsi || strategy.finisher == Finisher::SoftInterrupt {
             return Err(BadValue::new(
-                "user space has no SCSI layers and no software interrupts: \"nvme\" is the same with a completion thread",
+                "user space has no SCSI layers and no software interrupts: \"nvme\" is the same with a \
+                    completion thread",
             ));
         }
         if strategy.issuer == Issuer::QueueRun {
@@ -63,7 +64,8 @@ impl Plan {
         }
         if strategy.adapts {
             return Err(BadValue::new(
-                "real threads keep to one way of waiting: name it instead of \"hybrid\", such as \"coop-poll\"",
+                "real threads keep to one way of waiting: name it instead of \"hybrid\", such as \
+                    \"coop-poll\"",
             ));
         }
         if strategy.spins_on_buffer_hits {
@@ -73,7 +75,8 @@ impl Plan {
         }
         if strategy.hints != Hints::default() {
             return Err(BadValue::new(
-                "no drive tells user space what its memory holds: leave \"hit-spin\" and \"room-notice\" away",
+                "no drive tells user space what its memory holds: leave \"hit-spin\" and \"room-notice\" \
+                    away",
             ));
         }
         if strategy.finisher == Finisher::InterruptThread && !strategy.interrupts {

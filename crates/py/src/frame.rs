@@ -75,7 +75,8 @@ fn check(records: &Records, first: usize) -> Result<(), BadValue> {
         let is_flush = records.op[row] == Op::Flush.index() as u8;
         if (bytes == 0 && !is_flush) || bytes > MOST_BYTES || offset > MOST_OFFSET {
             return Err(BadValue::new(format!(
-                "row {row} asks for {bytes} bytes at {offset}: a request has from 1 byte to less than 4 GiB, below 2^63 bytes"
+                "row {row} asks for {bytes} bytes at {offset}: a request has from 1 byte to less than 4 GiB, \
+                    below 2^63 bytes"
             )));
         }
     }
@@ -89,8 +90,8 @@ fn column<'b>(batch: &'b RecordBatch, name: &str) -> Result<&'b ArrayRef, BadVal
 fn missing(batch: &RecordBatch, what: &str) -> BadValue {
     let names: Vec<&str> = batch.schema_ref().fields().iter().map(|field| field.name().as_str()).collect();
     BadValue::new(format!(
-        "the table has no column {what}; its columns are {}. Requests have due_ns, op (read, write, trim, flush), and sector and \
-         sectors or offset and bytes; disk and fua where they matter",
+        "the table has no column {what}; its columns are {}. Requests have due_ns, op (read, write, trim, \
+         flush), and sector and sectors or offset and bytes; disk and fua where they matter",
         names.join(", ")
     ))
 }

@@ -9,13 +9,15 @@ create_exception!(
     tailcut,
     TailcutError,
     PyException,
-    "Something that went wrong on the way, such as a drive that makes no progress or a file that cannot be written."
+    "Something that went wrong on the way, such as a drive that makes no progress or a file that cannot be \
+        written."
 );
 create_exception!(
     tailcut,
     ScenarioError,
     TailcutError,
-    "Input that is wrong: a scenario, a setting, a trace, a quantity. The text names each place and what would be right there."
+    "Input that is wrong: a scenario, a setting, a trace, a quantity. The text names each place and what \
+        would be right there."
 );
 
 /// The exception with the text that the command prints.

@@ -116,8 +116,8 @@ pub trait Drive {
         None
     }
 
-    /// The drives below that have refused writes for lack of room, by name, until there is room again. None if
-    /// there are none, and for a drive that does not record it.
+    /// The drives below that have refused writes for lack of room, by name, until there is room again. None
+    /// if there are none, and for a drive that does not record it.
     fn full(&self) -> Option<String> {
         None
     }

@@ -57,14 +57,15 @@ pub enum CannotListen {
     NotASocket(PathBuf),
     /// The address can be reached from the network, and that was not allowed.
     #[error(
-        "{0} can be reached from other machines, and nobody there would be asked who they are; listen on 127.0.0.1, or say \
-         --allow-network, best with --tls-certificates and --tls-verify-peer, so that only who has a certificate is served"
+        "{0} can be reached from other machines, and nobody there would be asked who they are; listen on \
+         127.0.0.1, or say --allow-network, best with --tls-certificates and --tls-verify-peer, so that only \
+         who has a certificate is served"
     )]
     NotLocal(SocketAddr),
     /// The address can be reached from the network, and that was not allowed; clients need certificates.
     #[error(
-        "{0} can be reached from other machines; listen on 127.0.0.1, or say --allow-network if clients with certificates \
-         may come from there"
+        "{0} can be reached from other machines; listen on 127.0.0.1, or say --allow-network if clients with \
+         certificates may come from there"
     )]
     NotMeant(SocketAddr),
     /// A system call failed.

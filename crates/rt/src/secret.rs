@@ -17,8 +17,8 @@ pub struct Secret {
 /// Users other than the owner and the group of a file can read or change it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "its permissions {permissions:04o} let every user of this machine read or change it: chmod 600 it, and replace what \
-     stands in it if others may have seen it"
+    "its permissions {permissions:04o} let every user of this machine read or change it: chmod 600 it, and \
+     replace what stands in it if others may have seen it"
 )]
 pub struct Exposure {
     permissions: u32,

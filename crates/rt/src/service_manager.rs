@@ -30,8 +30,8 @@ impl ServiceManager {
         Ok(ServiceManager { reached: Some(reached), watchdog: micros.map(Duration::from_micros) })
     }
 
-    /// Maximum interval between calls of [`ServiceManager::is_alive`] that the service manager accepts. None if
-    /// it has no watchdog.
+    /// Maximum interval between calls of [`ServiceManager::is_alive`] that the service manager accepts. None
+    /// if it has no watchdog.
     pub fn watchdog(&self) -> Option<Duration> {
         self.watchdog
     }

@@ -95,7 +95,8 @@ pub enum NotMeasured {
     Interrupted,
 }
 
-/// Runs one scenario. The run ends early once `is_over` returns true; it is called whenever 8192 more requests have completed.
+/// Runs one scenario. The run ends early once `is_over` returns true; it is called whenever 8192 more
+/// requests have completed.
 ///
 /// # Errors
 /// See [`NotMeasured`].
@@ -159,8 +160,8 @@ pub fn find<'m>(done: &'m [Measured], label: &str) -> &'m Measured {
 }
 
 impl Measured {
-    /// The latency in ns that `percentile` per cent of the reads did not exceed; `None` if fewer than one read
-    /// was slower.
+    /// The latency in ns that `percentile` per cent of the reads did not exceed; `None` if fewer than one
+    /// read was slower.
     pub fn read_percentile_ns(&self, percentile: f64) -> Option<f64> {
         self.reads.resolved_percentile(percentile).map(|latency| latency.0 as f64)
     }

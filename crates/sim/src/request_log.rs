@@ -5,8 +5,8 @@ use tailcut_base::cause::CAUSES;
 use tailcut_base::config::Choice;
 use tailcut_base::{Cause, Spans, Status};
 
-/// An observer that keeps the requests of the measurement: a list for each thing that is known of them, all of
-/// one length, in the order of their ends. Times are in ns of virtual time.
+/// An observer that keeps the requests of the measurement: a list for each thing that is known of them, all
+/// of one length, in the order of their ends. Times are in ns of virtual time.
 ///
 /// A request takes 59 bytes, and 8 more for each cause that some request waited for. There are no more of
 /// them than `most`.

@@ -224,8 +224,8 @@ pub struct Sizing {
     pub fill: f64,
     /// The fill of the space that is not kept erased ahead of writes, *u_d*.
     pub fill_beside: f64,
-    /// True if that leaves less than 0.1 % for data that is out of date, so that no number of groups is enough:
-    /// `fill_beside` is then 99.9 %, and all that follows is of that.
+    /// True if that leaves less than 0.1 % for data that is out of date, so that no number of groups is
+    /// enough: `fill_beside` is then 99.9 %, and all that follows is of that.
     #[serde(default)]
     pub fill_is_cut: bool,
     /// RAID level of a group.

@@ -9,7 +9,8 @@ pub struct Counters {
     pub host_reads: u64,
     /// Read commands that failed rather than wait.
     pub contended_reads: u64,
-    /// Pages that reads asked for and that hold no data: never written, or trimmed. They take no time in flash.
+    /// Pages that reads asked for and that hold no data: never written, or trimmed. They take no time in
+    /// flash.
     pub unmapped_reads: u64,
     /// Write commands completed.
     pub host_writes: u64,

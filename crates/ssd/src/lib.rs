@@ -1,10 +1,11 @@
 //! The simulated SSD: flash and controller, as a machine without a clock.
 //!
 //! Three machines, each with private fields: the frontend (tags, link, write buffer, cache, admission), the
-//! mapping (where logical pages are, garbage collection, wear levelling, the content of the [`flash`]), and the
-//! backend (LUNs and buses: which memory request is served when, see [`commit`]). A request's way: [`Ssd`] takes a
-//! command, the frontend admits it, the mapping finds its pages, the backend composes transactions of its memory
-//! requests and follows them over [`bus`] and [`lun`], and the frontend completes it over the [`link`].
+//! mapping (where logical pages are, garbage collection, wear levelling, the content of the [`flash`]), and
+//! the backend (LUNs and buses: which memory request is served when, see [`commit`]). A request's way:
+//! [`Ssd`] takes a command, the frontend admits it, the mapping finds its pages, the backend composes
+//! transactions of its memory requests and follows them over [`bus`] and [`lun`], and the frontend completes
+//! it over the [`link`].
 
 #![cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_sign_loss))]
 

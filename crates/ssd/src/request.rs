@@ -243,8 +243,8 @@ pub struct MemoryRequest {
 // One cache line: a drive with deep queues has tens of thousands of them.
 const _: () = assert!(size_of::<MemoryRequest>() == 64);
 
-/// A page that a LUN served before the last page of the same command. A page of that command that waited for the
-/// LUN or the bus meanwhile waited for the command's own pages.
+/// A page that a LUN served before the last page of the same command. A page of that command that waited for
+/// the LUN or the bus meanwhile waited for the command's own pages.
 #[derive(Clone, Copy, Debug)]
 pub struct ServedPage {
     lun: LunId,
@@ -254,8 +254,8 @@ pub struct ServedPage {
 }
 
 impl ServedPage {
-    /// A transaction that held `lun` from the start of its bus command to the end of its data transfer, each given as
-    /// start and end. The bus served other chips for `gap` of the data transfer.
+    /// A transaction that held `lun` from the start of its bus command to the end of its data transfer, each
+    /// given as start and end. The bus served other chips for `gap` of the data transfer.
     #[inline]
     pub fn new(lun: LunId, command: (Time, Time), data: (Time, Time), gap: Nanos) -> ServedPage {
         ServedPage { lun, command, data, gap }

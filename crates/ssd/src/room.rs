@@ -1,5 +1,5 @@
-//! Writes that wait for room in the buffer: which share of that collection caused, by how the programs that ended
-//! meanwhile have spent their time.
+//! Writes that wait for room in the buffer: which share of that collection caused, by how the programs that
+//! ended meanwhile have spent their time.
 
 use crate::holder::{Account, Holder};
 use tailcut_base::Nanos;
@@ -36,8 +36,8 @@ impl RoomClock {
         self.for_collection += time.for_collection;
     }
 
-    /// The part of a wait since `earlier`, of length `waited`, that is collection's: programs that took longer count for
-    /// more, since they kept their room longer.
+    /// The part of a wait since `earlier`, of length `waited`, that is collection's: programs that took
+    /// longer count for more, since they kept their room longer.
     pub(crate) fn collections_part(&self, earlier: &RoomClock, waited: Nanos) -> Nanos {
         let whole = self.whole - earlier.whole;
         let for_collection = self.for_collection - earlier.for_collection;

@@ -152,12 +152,14 @@ impl Study for ArrayTail {
     }
 
     fn source(&self) -> &'static str {
-        "Li et al., IODA, SOSP 2021 (percentiles as ratios); Kim et al., SWAN, ATC 2019, section 3.3, future work"
+        "Li et al., IODA, SOSP 2021 (percentiles as ratios); Kim et al., SWAN, ATC 2019, section 3.3, future \
+            work"
     }
 
     fn later_runs(&self) -> Option<&'static str> {
         Some(
-            "latencies are compared where a trace's busiest hundredth takes half of what the plain array can do",
+            "latencies are compared where a trace's busiest hundredth takes half of what the plain array can \
+                do",
         )
     }
 
@@ -245,5 +247,6 @@ fn geometric_mean(ratios: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 const LOAD: &str = "\
-IODA's figures are of other traces, played at rates that it does not give: how much of the time a drive collects decides how often a \
-read meets it. Here the busiest hundredth of each trace takes half of what the plain array can carry.";
+IODA's figures are of other traces, played at rates that it does not give: how much of the time a drive \
+collects decides how often a read meets it. Here the busiest hundredth of each trace takes half of what the \
+plain array can carry.";

@@ -229,7 +229,8 @@ impl Study for BeyondEpochs {
     }
 
     fn title(&self) -> &'static str {
-        "Epochs with 2 copies, 3+1 and 7+1, with deadlines, and inside one SSD: space, bandwidth, tail; 8 readers beside 4 writers"
+        "Epochs with 2 copies, 3+1 and 7+1, with deadlines, and inside one SSD: space, bandwidth, tail; 8 \
+            readers beside 4 writers"
     }
 
     fn source(&self) -> &'static str {
@@ -261,7 +262,7 @@ Of a read whose first copy is on a drive with the token the other copy is read: 
 const MIXED: &str = "Any drive is written at any time, and reads wait behind that.";
 
 const PARITY: &str = "\
-A read of the drive with the token is the exclusive or of all others: it takes as many reads as there are other drives, and as long as \
-the slowest of them.";
+A read of the drive with the token is the exclusive or of all others: it takes as many reads as there are \
+other drives, and as long as the slowest of them.";
 
 const SINCE: &str = "Since the beginning, before the measurement.";

@@ -220,15 +220,16 @@ const MIXED: &str = "\
 Chips serve reads first: the slowest reads wait for an erase, and for the link where writes fill it.";
 
 const EPOCH: &str = "\
-Half of the chips serve the reads, and the link is shared with the writes. The slowest reads wait for an erase: a set collects when it must, \
-also without the token.";
+Half of the chips serve the reads, and the link is shared with the writes. The slowest reads wait for an \
+erase: a set collects when it must, also without the token.";
 
 const CHANNELS: &str = "\
-Half of the chips serve the reads. What they still meet of the writes is the link, over which up to 1 MiB goes before a read (1.8 ms over \
-the 600 MB/s in one direction at a time of swan-sata).";
+Half of the chips serve the reads. What they still meet of the writes is the link, over which up to 1 MiB \
+goes before a read (1.8 ms over the 600 MB/s in one direction at a time of swan-sata).";
 
 const CHIPS: &str = "\
-As by channels, and all buses are shared: a read meets page transfers of the other set's programs, but has all channels for its own.";
+As by channels, and all buses are shared: a read meets page transfers of the other set's programs, but has \
+all channels for its own.";
 
 const TWICE: &str = "Every write goes to two sets, whose bandwidth counts once here.";
 

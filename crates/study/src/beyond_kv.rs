@@ -125,7 +125,8 @@ fn rows_of(done: &[Measured], mode: Mode, load: &str) -> Vec<Row> {
 }
 
 const LOAD: &str = "\
-Of 20,000 gets a second, which come by the clock; the others are answered from memory. Sets come beside them, by a clock of their own.";
+Of 20,000 gets a second, which come by the clock; the others are answered from memory. Sets come beside \
+them, by a clock of their own.";
 
 const GOALS: &str = "\
 The goal is 1.3 at the most in GCCTRL.";

@@ -378,17 +378,18 @@ pub fn queue_decides(paper: f64, short: f64, deep: f64) -> String {
         _ => "between the two",
     };
     format!(
-        "A scheduler can only choose among requests that wait: with 32 entries in the queue a chip of a small drive has one or \
-         two pages to choose from and a chip of a large one mostly none, with {DEEP} entries dozens. The paper names a queue of \
-         32 entries and a layout that would hold {DEEP}; its figure lies {place}."
+        "A scheduler can only choose among requests that wait: with 32 entries in the queue a chip of a \
+         small drive has one or two pages to choose from and a chip of a large one mostly none, with {DEEP} \
+         entries dozens. The paper names a queue of 32 entries and a layout that would hold {DEEP}; its \
+         figure lies {place}."
     )
 }
 
 /// Note on the rows with steps beyond the paper.
 pub const BEYOND: &str = "\
-Beyond the paper: random writes let the write frontiers of a die's planes drift apart, and planes share programs only at one page \
-offset; with level_frontiers the plane that is behind goes first. Dies behind one ready/busy line end together; with \
-match_cell_times a fast page does not wait for a slow one.";
+Beyond the paper: random writes let the write frontiers of a die's planes drift apart, and planes share \
+programs only at one page offset; with level_frontiers the plane that is behind goes first. Dies behind one \
+ready/busy line end together; with match_cell_times a fast page does not wait for a slow one.";
 
 /// The saving against a base, as a share of it; 0 where the base is 0.
 pub fn saved(base: f64, now: f64) -> f64 {

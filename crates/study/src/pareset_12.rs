@@ -164,18 +164,20 @@ impl Compared<'_> {
 }
 
 const MEAN: &str = "\
-What resetting gains over suspending is 120 us for each read of a get that meets a program, and what classes gain over resetting for \
-all is the wait behind reads of compactions: both follow from how busy the chips are with compactions, and how many of the reads \
-are theirs. Neither is in the thesis.";
+What resetting gains over suspending is 120 us for each read of a get that meets a program, and what classes \
+gain over resetting for all is the wait behind reads of compactions: both follow from how busy the chips are \
+with compactions, and how many of the reads are theirs. Neither is in the thesis.";
 
 const TAIL: &str = "\
-At 'direct reads' the slowest reads are those that meet an erase which has been held off for 10 ms (schedule.write_patience) and must \
-finish, with and without classes. With the page cache gets are few enough for that not to happen under PAReset, while the reads of \
-compactions make it happen where all reads reset. The text beside the thesis' figure 13 has 0.875.";
+At 'direct reads' the slowest reads are those that meet an erase which has been held off for 10 ms \
+(schedule.write_patience) and must finish, with and without classes. With the page cache gets are few enough \
+for that not to happen under PAReset, while the reads of compactions make it happen where all reads reset. \
+The text beside the thesis' figure 13 has 0.875.";
 
 const LIFE: &str = "\
-Wear follows the resets, and these the reads that may reset. With 'direct reads' gets cause nearly all of the resets, so sparing the \
-reads of compactions saves little; with the page cache they cause a quarter, and the order of the thesis comes out: much longer than \
-with resets for all, shorter than without. In the thesis nearly all resets were those of compactions. Each reset of a program costs \
-two pages of MLC and the collection that they cause; how often the same operation is reset is bounded by nothing but the patience, \
+Wear follows the resets, and these the reads that may reset. With 'direct reads' gets cause nearly all of \
+the resets, so sparing the reads of compactions saves little; with the page cache they cause a quarter, and \
+the order of the thesis comes out: much longer than with resets for all, shorter than without. In the thesis \
+nearly all resets were those of compactions. Each reset of a program costs two pages of MLC and the \
+collection that they cause; how often the same operation is reset is bounded by nothing but the patience, \
 see 'once'.";

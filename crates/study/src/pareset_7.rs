@@ -195,13 +195,15 @@ fn with_programs(measured: &Measured) -> f64 {
 }
 
 const MEAN: &str = "\
-A read that meets a program gains 120 us if it resets instead of suspending (30 us to take the chip instead of 150 us), one that meets \
-nothing gains nothing: 7 % of a mean near 200 us is what collisions of one read in eight would give. See 'collisions per read': at the \
-unchanged job more than every second read meets a program, because eight chips serve about seven programs at a time. The thesis \
-does not give its program time, nor how often its reads collided.";
+A read that meets a program gains 120 us if it resets instead of suspending (30 us to take the chip instead \
+of 150 us), one that meets nothing gains nothing: 7 % of a mean near 200 us is what collisions of one read \
+in eight would give. See 'collisions per read': at the unchanged job more than every second read meets a \
+program, because eight chips serve about seven programs at a time. The thesis does not give its program \
+time, nor how often its reads collided.";
 
 const WEAR: &str = "\
-By the thesis, resetting always shortens the life of a drive by about half: twice the erases. \
-A reset program uses up its word line and that of the page beside it, a reset erase counts like a whole one, and both are tried again. \
-So the cost follows the collisions per read (see there): at the paced loads, where they are few, it stays below the thesis' figure; at \
-the unchanged job programs and erases are hit again and again. 'Once' bounds that: an operation that was reset is suspended from then on.";
+By the thesis, resetting always shortens the life of a drive by about half: twice the erases. A reset \
+program uses up its word line and that of the page beside it, a reset erase counts like a whole one, and \
+both are tried again. So the cost follows the collisions per read (see there): at the paced loads, where \
+they are few, it stays below the thesis' figure; at the unchanged job programs and erases are hit again and \
+again. 'Once' bounds that: an operation that was reset is suspended from then on.";

@@ -1,7 +1,7 @@
 //! Drives that can be bought under the tests that were published of them, point by point.
 //!
-//! No [`Study`](super::Study): its runs are tests of [`drives`](crate::drives) and no scenarios, and its points may come from
-//! a file.
+//! No [`Study`](super::Study): its runs are tests of [`drives`](crate::drives) and no scenarios, and its
+//! points may come from a file.
 
 use super::Row;
 use crate::drives::catalogue::{DRIVES, RealDrive};
@@ -18,8 +18,8 @@ pub const TITLE: &str = "Drives that can be bought: latency percentiles and rate
 pub const SOURCE: &str =
     "Haas et al., SSD-iq, PVLDB 18 (2025); Doekemeijer et al., CLUSTER 2023; figures only from --measured";
 
-/// The points of the study where no file names others: every drive at the rates that its preset was fitted to; of the quick
-/// form, at the two lowest.
+/// The points of the study where no file names others: every drive at the rates that its preset was fitted
+/// to; of the quick form, at the two lowest.
 pub fn default_points(quick: bool) -> Vec<Point> {
     let points = |drive: &'static RealDrive| {
         let rates = drive.fitted.iter().filter(|load| matches!(load, Load::RandomWrites(_)));
@@ -30,9 +30,9 @@ pub fn default_points(quick: bool) -> Vec<Point> {
     DRIVES.iter().flat_map(points).collect()
 }
 
-/// The rows of one point after another: each figure the median of the point's runs (one for each seed), beside what
-/// `measured` has of the same drive and load. Drives with measured rows end with their median errors, over points that their
-/// preset was not fitted to.
+/// The rows of one point after another: each figure the median of the point's runs (one for each seed),
+/// beside what `measured` has of the same drive and load. Drives with measured rows end with their median
+/// errors, over points that their preset was not fitted to.
 pub fn rows(points: &[Point], found: &[Vec<Measurement>], measured: &[MeasuredRow]) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut errors = Errors::default();

@@ -133,7 +133,8 @@ impl Row {
         if broken.is_empty() { row } else { row.remark(&format!("Not so: {}.", broken.join(", "))) }
     }
 
-    /// With the paper's figure, which ours is to equal within a quarter (0.75 to 1.25 times it); `None` where the paper gives none.
+    /// With the paper's figure, which ours is to equal within a quarter (0.75 to 1.25 times it); `None` where
+    /// the paper gives none.
     pub fn paper(self, paper: impl Into<Option<f64>>) -> Row {
         self.claim(Sense::Equal, paper.into())
     }
@@ -273,8 +274,8 @@ pub enum Basis {
     Input,
 }
 
-/// A difference from the paper that needs no explanation: other firmware, other rounding. `within a quarter` means this
-/// wherever it is printed, of papers' figures and of measured ones.
+/// A difference from the paper that needs no explanation: other firmware, other rounding. `within a quarter`
+/// means this wherever it is printed, of papers' figures and of measured ones.
 pub const TOLERANCE: f64 = 0.25;
 
 /// What a change that a paper calls none may come to: SWAN's own runs differ by so much (section 5.1).

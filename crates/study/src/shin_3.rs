@@ -130,7 +130,8 @@ impl Study for Sizes {
             };
             let polling = gain(of("coop-poll"), of(OURS));
             let polling = Row::new(format!("Poll I/O / IRQ I/O, {bytes} B"), "reads", "x", polling);
-            // "There was no significant difference": where processors bound the rate, and the uplink does not.
+            // "There was no significant difference": where processors bound the rate, and the uplink does
+            // not.
             rows.push(polling.paper((bytes == 512).then_some(1.0)).effect().explain(POLLING));
             let row = Row::new(format!("IRQ I/O / SCSI, {bytes} B"), "reads", "x", gain(of(OURS), of(SCSI)));
             // A ratio near 1 hides how much of a gain is missing.
@@ -257,26 +258,33 @@ fn intervals(options: &Options) -> &'static [u64] {
     if options.quick { &[16, 128] } else { &[4, 8, 16, 32, 64, 128, 256, 512] }
 }
 
-const SIBLINGS: &str = "Of hardware threads, two of which share a core: one does 0.625 of a core's work while the other is busy.";
+const SIBLINGS: &str = "Of hardware threads, two of which share a core: one does 0.625 of a core's work \
+    while the other is busy.";
 const RATE: &str = "\
-The cores are busy to the last moment: with cooperation a read of 512 B costs 10 us of a core's work, of which its one context switch, the cold \
-caches behind it and the wake-up are 4.4 us. These are the dissertation's own 7 us per request for changing contexts, less what interrupt, inter-processor \
-interrupt and software interrupt take of them. 671k reads leave 7.5 us for everything, so its path pays less for a switch than by this sum.";
+The cores are busy to the last moment: with cooperation a read of 512 B costs 10 us of a core's work, of \
+which its one context switch, the cold caches behind it and the wake-up are 4.4 us. These are the \
+dissertation's own 7 us per request for changing contexts, less what interrupt, inter-processor interrupt \
+and software interrupt take of them. 671k reads leave 7.5 us for everything, so its path pays less for a \
+switch than by this sum.";
 
 const POLLING: &str =
     "Without interrupts there is no handler to be paid for: 6 % of the cooperative path's time.";
 
 const GAIN: &str = "\
-Of 512 B: see the reads of IRQ I/O. Of 4 KiB: IRQ I/O meets the uplink, as in the dissertation; SCSI makes as many reads as of 512 B, since no cost \
-of the host depends on the size, where a gain of 32 % leaves the dissertation's SCSI path 277k. What 4 KiB cost its processor more is not said.";
-const SCSI_HANDLER: &str = "The handler sends what it finds to other cores: it is as long as the most completions that it has found.";
+Of 512 B: see the reads of IRQ I/O. Of 4 KiB: IRQ I/O meets the uplink, as in the dissertation; SCSI makes \
+as many reads as of 512 B, since no cost of the host depends on the size, where a gain of 32 % leaves the \
+dissertation's SCSI path 277k. What 4 KiB cost its processor more is not said.";
+const SCSI_HANDLER: &str = "The handler sends what it finds to other cores: it is as long as the most \
+    completions that it has found.";
 const NONBLOCKING_HANDLER: &str = "\
-The dissertation says 'over 100us'. A handler serves what it finds, and finds all that has ended during the one before: with 128 threads its core \
-does nothing else, each handler serves some 90 reads at 3.4 us, and the interrupt's core bounds the rate.";
+The dissertation says 'over 100us'. A handler serves what it finds, and finds all that has ended during the \
+one before: with 128 threads its core does nothing else, each handler serves some 90 reads at 3.4 us, and \
+the interrupt's core bounds the rate.";
 const LAZY_HANDLER: &str = "\
-As without lazy processing, the core of the interrupt is saturated: each handler fetches and wakes for some 60 reads at 2.2 us. The \
-dissertation's finds fewer at a time, so its core still had time left; fetching and waking cost it less than the 1.4 us that they cost here on a core \
-without a busy sibling.";
+As without lazy processing, the core of the interrupt is saturated: each handler fetches and wakes for some \
+60 reads at 2.2 us. The dissertation's finds fewer at a time, so its core still had time left; fetching and \
+waking cost it less than the 1.4 us that they cost here on a core without a busy sibling.";
 const COOP_HANDLER: &str = "\
-Threads take most completions before a handler comes to them: it finds four at the most. The dissertation's controller has registers for each port to be read \
-and cleared, which lengthens its shortest handlers; ours reads two registers.";
+Threads take most completions before a handler comes to them: it finds four at the most. The dissertation's \
+controller has registers for each port to be read and cleared, which lengthens its shortest handlers; ours \
+reads two registers.";

@@ -107,8 +107,10 @@ fn server(options: &Options, strategy: &str, clients: u32) -> Scenario {
 }
 
 const PEAK: &str = "\
-Of the dissertation's server only the sum is known. 32 clients at 119k gets have 269 us for one, of which drive and path take some 125; the rest is network, server and \
-client, and the client's machine, as busy as the server, is not modelled.";
+Of the dissertation's server only the sum is known. 32 clients at 119k gets have 269 us for one, of which \
+drive and path take some 125; the rest is network, server and client, and the client's machine, as busy as \
+the server, is not modelled.";
 const COLLAPSE: &str = "\
-SCSI's cores are saturated with 256 clients and stay there: nothing in the model makes a request dearer when more threads wait. The dissertation's SCSI path degrades \
-beyond 128 clients; it does not say by what, and with fio it keeps 354k reads at 128 threads.";
+SCSI's cores are saturated with 256 clients and stay there: nothing in the model makes a request dearer when \
+more threads wait. The dissertation's SCSI path degrades beyond 128 clients; it does not say by what, and \
+with fio it keeps 354k reads at 128 threads.";

@@ -41,7 +41,8 @@ impl Study for ReadTail {
     }
 
     fn title(&self) -> &'static str {
-        "Latency of 8 random 4 KiB readers beside 4 random 1 MiB writers on four SATA drives: mixed, in epochs, with GC control"
+        "Latency of 8 random 4 KiB readers beside 4 random 1 MiB writers on four SATA drives: mixed, in \
+            epochs, with GC control"
     }
 
     fn source(&self) -> &'static str {
@@ -195,28 +196,33 @@ fn why(mode: Mode) -> &'static str {
 }
 
 const MIX: &str = "\
-The slowest reads wait in the host: all 32 tags of a drive are taken by writes that wait for room in its buffer, while its planes collect. How \
-long that takes depends on how full and how worn-in the drives are. The paper writes its drives once in order after a secure erase \
-(section 5.4.1); ours hold 60 % of their space and are in the steady state of random writes.";
+The slowest reads wait in the host: all 32 tags of a drive are taken by writes that wait for room in its \
+buffer, while its planes collect. How long that takes depends on how full and how worn-in the drives are. \
+The paper writes its drives once in order after a secure erase (section 5.4.1); ours hold 60 % of their \
+space and are in the steady state of random writes.";
 
 const EPOCH: &str = "\
-These reads wait for an erase that is under way, or begins, after the token has passed: 4 ms here, the time of SWAN's section 3.5. Chips serve \
-reads first, so that a read meets one erase and hardly more. The paper does not say what its drives' erases take.";
+These reads wait for an erase that is under way, or begins, after the token has passed: 4 ms here, the time \
+of SWAN's section 3.5. Chips serve reads first, so that a read meets one erase and hardly more. The paper \
+does not say what its drives' erases take.";
 
 const CONTROL: &str = "\
-Reads wait for other reads of the same chip: the same readers on two drives that nobody writes to, below, do no better. Or for an erase where a drive had not come to rest when the token passed (counted below). A read takes 132 us \
-on an idle drive; the paper's drives are not described.";
+Reads wait for other reads of the same chip: the same readers on two drives that nobody writes to, below, do \
+no better. Or for an erase where a drive had not come to rest when the token passed (counted below). A read \
+takes 132 us on an idle drive; the paper's drives are not described.";
 
 const SHORT: &str = "\
-Chips serve reads first here, and no program or copy of a page comes between: the longest wait is an erase, of 4 ms.";
+Chips serve reads first here, and no program or copy of a page comes between: the longest wait is an erase, \
+of 4 ms.";
 
 const HALVES: &str = "\
-Readers alone choose between two copies on four drives; beside writers who are never idle half of the drives have the token, and no read has a choice. \
-The next row compares with what two drives can do.";
+Readers alone choose between two copies on four drives; beside writers who are never idle half of the drives \
+have the token, and no read has a choice. The next row compares with what two drives can do.";
 
 const SINCE: &str = "Since the beginning, before the measurement.";
 
 const TWICE: &str = "\
-Every write goes to two drives and counts once here, and a drive has the token for half of the time, with two groups. Of these drives that leaves at the \
-most 183 MB/s of writes if all of it is to happen with the token: 28 dies, of which a page takes 0.28 ms to write with its neighbour in the other plane, 0.47 \
-pages of 0.65 ms to move, and 0.05 ms of erases. Figure 5.6 shows read bandwidth.";
+Every write goes to two drives and counts once here, and a drive has the token for half of the time, with \
+two groups. Of these drives that leaves at the most 183 MB/s of writes if all of it is to happen with the \
+token: 28 dies, of which a page takes 0.28 ms to write with its neighbour in the other plane, 0.47 pages of \
+0.65 ms to move, and 0.05 ms of erases. Figure 5.6 shows read bandwidth.";

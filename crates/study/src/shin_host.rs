@@ -1,7 +1,7 @@
 //! Shared parts of the studies of Shin's chapters 3 and 4: hosts, drives, loads.
 //!
-//! Every cost of the host is a constant of [`tailcut_sim::cpu::costs`], equal in all of them. The constants here
-//! come from the descriptions of the machines; where they are silent, the comment names the assumption.
+//! Every cost of the host is a constant of [`tailcut_sim::cpu::costs`], equal in all of them. The constants
+//! here come from the descriptions of the machines; where they are silent, the comment names the assumption.
 
 use super::Options;
 use tailcut_base::Nanos;

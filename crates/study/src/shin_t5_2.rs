@@ -192,13 +192,16 @@ fn row(case: &str, what: &str, of: &LatencyHistogram, percentile: f64) -> Row {
 }
 
 const SERVER: &str = "\
-The paper does not tell its items, its clients, its mix or its memory. Where our rates are higher its storage was slower: its engine overwrites items in \
-place, ours appends them to a log, which drives collect with little effort, and 64 clients keep the one thread of the server busy (MIX, EPCH; row 'time of the \
-server's thread'). In GCCTRL sets of YCSB-A wait for segments of the log: one comes free after two flushes of up to 170 ms each, eight at a time. The median is the queue before \
-the thread. The paper's 99 % are far above what its storage alone has at 99.9999 % (520 us); it names concurrency, limited parallelism of CPUs, the network and shared \
-interrupts, which one thread with interrupts on cores of their own does not have.";
+The paper does not tell its items, its clients, its mix or its memory. Where our rates are higher its \
+storage was slower: its engine overwrites items in place, ours appends them to a log, which drives collect \
+with little effort, and 64 clients keep the one thread of the server busy (MIX, EPCH; row 'time of the \
+server's thread'). In GCCTRL sets of YCSB-A wait for segments of the log: one comes free after two flushes \
+of up to 170 ms each, eight at a time. The median is the queue before the thread. The paper's 99 % are far \
+above what its storage alone has at 99.9999 % (520 us); it names concurrency, limited parallelism of CPUs, \
+the network and shared interrupts, which one thread with interrupts on cores of their own does not have.";
 
 const STORAGE: &str = "\
-The paper's figures are of whole operations: they hold memcached, Linux and a network of four times 1 Gbit/s beside the storage, which is \
-all that is modelled here, and its table leaves open which mix of YCSB was run and by how many clients. Sets end in the engine's cache \
-(EPCH, GCCTRL) or in the buffers of the drives (MIX).";
+The paper's figures are of whole operations: they hold memcached, Linux and a network of four times 1 Gbit/s \
+beside the storage, which is all that is modelled here, and its table leaves open which mix of YCSB was run \
+and by how many clients. Sets end in the engine's cache (EPCH, GCCTRL) or in the buffers of the drives \
+(MIX).";

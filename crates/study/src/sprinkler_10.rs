@@ -69,8 +69,8 @@ impl Study for Performance {
 
     fn later_runs(&self) -> Option<&'static str> {
         Some(
-            "and for each .../saturated one .../carried, at nine tenths of what VAS sustains: its scenario is known when \
-             the saturated runs are measured",
+            "and for each .../saturated one .../carried, at nine tenths of what VAS sustains: its scenario \
+             is known when the saturated runs are measured",
         )
     }
 
@@ -371,12 +371,12 @@ const RANDOM: &str = "cfs1, msnfs0, msnfs1, proj0, proj1";
 const LATENCY: &str = "mean latency in the drive, at 90 % of VAS's load";
 
 const SIZES: &str = "\
-The paper does not say on which of its drives, nor how its traces were replayed: here requests follow each other without a pause, so that \
-bandwidth is what the drive can carry.";
+The paper does not say on which of its drives, nor how its traces were replayed: here requests follow each \
+other without a pause, so that bandwidth is what the drive can carry.";
 
 const IN_ORDER: &str = "\
-The paper: \"occasionally\" (cfs3, proj0 and proj1 are named). FARO alone keeps the order of I/O requests, so a chip's set is as \
-small as the request at the head of the queue.";
+The paper: \"occasionally\" (cfs3, proj0 and proj1 are named). FARO alone keeps the order of I/O requests, \
+so a chip's set is as small as the request at the head of the queue.";
 
 const ONE_PAGE: &str =
     "The paper: never. RIOS alone gives a chip one page at a time, however large the requests.";
@@ -384,17 +384,18 @@ const ONE_PAGE: &str =
 const LARGE: &str = "The paper: in proj2, whose requests are large.";
 
 const COUPLED: &str = "\
-The paper: never. Dies behind one ready/busy line end together: a fast page that shares a program with a slow one is busy for as \
-long as the slow one.";
+The paper: never. Dies behind one ready/busy line end together: a fast page that shares a program with a \
+slow one is busy for as long as the slow one.";
 
 const PAS_CARRIES_IT: &str = "\
-A load that VAS just carries is far below what PAS serves, so PAS hardly queues: what remains of both latencies is mostly \
-the program of a page. The paper does not say at which load its curves were taken.";
+A load that VAS just carries is far below what PAS serves, so PAS hardly queues: what remains of both \
+latencies is mostly the program of a page. The paper does not say at which load its curves were taken.";
 
 const PAS_IS_CLOSER: &str = "\
-In a saturated loop latency follows bandwidth (Little's law), and the paper's 64 % would need a bandwidth of 2.8 times that \
-of PAS. With a queue of 1024 entries it is {} times; the paper does not say at which load its curves were taken.";
+In a saturated loop latency follows bandwidth (Little's law), and the paper's 64 % would need a bandwidth of \
+2.8 times that of PAS. With a queue of 1024 entries it is {} times; the paper does not say at which load its \
+curves were taken.";
 
 const FEW_PAGES: &str = "\
-At the load that VAS carries on that many chips the 32 requests in its queue rarely collide, so there is less for SPK3 to save; what \
-remains is the program of the last page of each request.";
+At the load that VAS carries on that many chips the 32 requests in its queue rarely collide, so there is \
+less for SPK3 to save; what remains is the program of the last page of each request.";

@@ -206,13 +206,13 @@ fn paper(scheduler: &str, chips: u32) -> Option<f64> {
 }
 
 const TRANSFERS: &str = "\
-These are reads, of 20 us in the cells and 10.6 us on a bus that many chips share: SPK3 serves several pages in one transaction, so \
-its chips are done sooner and wait for the next turn of a bus that is nearly full. The paper does not say what its transfers were.";
+These are reads, of 20 us in the cells and 10.6 us on a bus that many chips share: SPK3 serves several pages \
+in one transaction, so its chips are done sooner and wait for the next turn of a bus that is nearly full. \
+The paper does not say what its transfers were.";
 
 const READINGS: &str = "\
-The paper leaves open what decides this figure: whether VAS begins a request before its predecessor has ended \
-(we: yes, if none of its chips has requests of an earlier one, as in its figure 4), \
-and in which order pages spread over the drive \
-(we: channels, chips, dies, planes). The rows 'one request at a time' and 'planes first' show the other readings. \
-Bus rate, a deeper queue and firmware time matter little: chips that serve large transfers are held mostly while \
-they wait for their bus.";
+The paper leaves open what decides this figure: whether VAS begins a request before its predecessor has \
+ended (we: yes, if none of its chips has requests of an earlier one, as in its figure 4), and in which order \
+pages spread over the drive (we: channels, chips, dies, planes). The rows 'one request at a time' and \
+'planes first' show the other readings. Bus rate, a deeper queue and firmware time matter little: chips that \
+serve large transfers are held mostly while they wait for their bus.";

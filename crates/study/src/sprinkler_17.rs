@@ -196,9 +196,9 @@ fn claims(done: &[Measured], sizes: &[u64], drives: &[u32]) -> Vec<Row> {
     let amplification =
         run(Sprinkler, State::Fragmented, points[points.len() / 2]).figures.write_amplification();
     let harsher = format!(
-        "Here collection never pauses, at {amplification:.1} programs for each page of the host; the paper starts just before \
-         it begins, on a drive whose spare share it does not give. VAS loses more than in the paper: a request for a chip that \
-         collects holds up everything behind it."
+        "Here collection never pauses, at {amplification:.1} programs for each page of the host; the paper \
+         starts just before it begins, on a drive whose spare share it does not give. VAS loses more than in \
+         the paper: a request for a chip that collects holds up everything behind it."
     );
     let (full, stale) = (State::Fragmented, State::NotReaddressed);
     let readdressed_gain =
@@ -219,12 +219,13 @@ fn claims(done: &[Measured], sizes: &[u64], drives: &[u32]) -> Vec<Row> {
         gained("VAS", Vas),
         gained("PAS", Pas),
         readdressed_gain.at_least(1.0).note(format!(
-            "{readdressed} waiting reads followed their page. Collection moves pages within their plane, so a stale layout names the \
-             right chip, die and plane; the callback corrects page offsets and lets the erase go ahead."
+            "{readdressed} waiting reads followed their page. Collection moves pages within their plane, so \
+             a stale layout names the right chip, die and plane; the callback corrects page offsets and lets \
+             the erase go ahead."
         )),
     ]
 }
 
 const MORE: &str = "\
-As on pristine drives VAS gains nothing from chips that do not collect: the first busy one stops it, and under collection there is \
-always one. The paper's VAS loses less (see the rows above).";
+As on pristine drives VAS gains nothing from chips that do not collect: the first busy one stops it, and \
+under collection there is always one. The paper's VAS loses less (see the rows above).";

@@ -95,5 +95,5 @@ const SCENARIOS: [&str; 3] = ["VAS", "PAS", "no obstacles"];
 const PAPER: [f64; 3] = [0.17, 0.24, 0.55];
 
 const PLATFORM: &str = "\
-The paper does not say on how many chips: VAS alone is at 20 % on 64 chips and at 5 % on 1024, because 32 requests in the queue \
-are as many on a large drive as on a small one.";
+The paper does not say on how many chips: VAS alone is at 20 % on 64 chips and at 5 % on 1024, because 32 \
+requests in the queue are as many on a large drive as on a small one.";

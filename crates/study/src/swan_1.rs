@@ -62,10 +62,10 @@ impl Study for Fluctuation {
 const EIGHT_DRIVES: &str = "8 x 140 MB/s, what the text gives for one drive";
 
 const FIRST: &str = "\
-The paper's Log-RAID writes 140 MB/s to each drive even before anything is collected, a third of the 400 MB/s which the same drives \
-write in order under SWAN (figure 6): something in its host, such as one thread for all appends, held it back. Ours writes as fast as \
-eight drives take it.";
+The paper's Log-RAID writes 140 MB/s to each drive even before anything is collected, a third of the 400 \
+MB/s which the same drives write in order under SWAN (figure 6): something in its host, such as one thread \
+for all appends, held it back. Ours writes as fast as eight drives take it.";
 
 const AFTER: &str = "\
-Follows from the first second: ours falls from a higher level. The reason to fall is the same, writes share all drives with what \
-collection reads and writes; see 'fall' for the level against that of the beginning.";
+Follows from the first second: ours falls from a higher level. The reason to fall is the same, writes share \
+all drives with what collection reads and writes; see 'fall' for the level against that of the beginning.";

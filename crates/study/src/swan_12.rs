@@ -23,7 +23,8 @@ impl Study for Inside {
     }
 
     fn title(&self) -> &'static str {
-        "Random reads and writes on six drives of 100 and 500 us: latency where drives are written in place or in segments"
+        "Random reads and writes on six drives of 100 and 500 us: latency where drives are written in place \
+            or in segments"
     }
 
     fn source(&self) -> &'static str {
@@ -88,5 +89,6 @@ impl Study for Inside {
 const COPIES: &str = "pages copied inside for each written";
 
 const NOTE: &str = "\
-The paper shows curves without figures: SWAN0's are shorter throughout, because drives copy fewer pages inside. It replays traces of the \
-array on one drive; here the array itself runs, and latencies are those at its top.";
+The paper shows curves without figures: SWAN0's are shorter throughout, because drives copy fewer pages \
+inside. It replays traces of the array on one drive; here the array itself runs, and latencies are those at \
+its top.";

@@ -30,7 +30,8 @@ impl Study for Bandwidth {
     }
 
     fn title(&self) -> &'static str {
-        "Random writes of 8 KiB: RAID0, Log-RAID0 and SWAN0 on eight aged drives; Log-RAID0 and SWAN0 on 3, 6, 9"
+        "Random writes of 8 KiB: RAID0, Log-RAID0 and SWAN0 on eight aged drives; Log-RAID0 and SWAN0 on 3, \
+            6, 9"
     }
 
     fn source(&self) -> &'static str {
@@ -95,11 +96,13 @@ fn bound(shape: Shape) -> f64 {
 }
 
 const IN_PLACE: &str = "\
-Eight times what one of these drives takes under random writes (139 MB/s; the paper measures 140 on its own). The paper's RAID0 is the \
-slowest of the three, without a figure; eight times its 140 MB/s are more than its SWAN0.";
+Eight times what one of these drives takes under random writes (139 MB/s; the paper measures 140 on its \
+own). The paper's RAID0 is the slowest of the three, without a figure; eight times its 140 MB/s are more \
+than its SWAN0.";
 
 const LOG_RAID: &str = "\
-In the paper Log-RAID0 on eight drives stays below SWAN0 on two at a time, and falls with more drives. Its drives take 140 MB/s each \
-before anything is collected, under SWAN 400: its Log-RAID is bound by its host, not by its drives, in a way that the paper does not \
-give. Ours is bound by its drives: it shares all of them between writes and collection, which costs half of their bandwidth and leaves more \
-than a quarter of them. What remains of the paper's finding is the swing and the tail (see swan-5).";
+In the paper Log-RAID0 on eight drives stays below SWAN0 on two at a time, and falls with more drives. Its \
+drives take 140 MB/s each before anything is collected, under SWAN 400: its Log-RAID is bound by its host, \
+not by its drives, in a way that the paper does not give. Ours is bound by its drives: it shares all of them \
+between writes and collection, which costs half of their bandwidth and leaves more than a quarter of them. \
+What remains of the paper's finding is the swing and the tail (see swan-5).";

@@ -20,7 +20,8 @@ impl Study for Collection {
     }
 
     fn title(&self) -> &'static str {
-        "Random writes of 8 KiB over time: how flat, on which drives, and what is valid in the segments collected"
+        "Random writes of 8 KiB over time: how flat, on which drives, and what is valid in the segments \
+            collected"
     }
 
     fn source(&self) -> &'static str {
@@ -91,5 +92,6 @@ fn drives_amplification(measured: &Measured) -> f64 {
 }
 
 const VICTIMS: &str = "\
-The limit is u of u_d = (u - 1) / ln u, for victims in the order in which they were written, with u_d the share that is full of \
-what is not kept erased ahead of writes. The paper's figure 7 begins at 0 and converges; it prints no figure.";
+The limit is u of u_d = (u - 1) / ln u, for victims in the order in which they were written, with u_d the \
+share that is full of what is not kept erased ahead of writes. The paper's figure 7 begins at 0 and \
+converges; it prints no figure.";

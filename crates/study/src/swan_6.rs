@@ -160,15 +160,17 @@ impl Study for SimplerDrives {
 const ENTRY: f64 = 4.0;
 
 const MEMORY: &str = "\
-An entry of 4 bytes for each erase block of 512 KiB. The paper gives 8 MB for 1 TB and neither the size of its blocks nor of its entries.";
+An entry of 4 bytes for each erase block of 512 KiB. The paper gives 8 MB for 1 TB and neither the size of \
+its blocks nor of its entries.";
 
 const ONE_DIE: &str = "\
-A segment of 1 MiB is two erase blocks: it lies on the two planes of one die, which write 15 and read 55 MB/s. The \
-paper does not say how its block-level FTL puts the dies of a drive to work at once.";
+A segment of 1 MiB is two erase blocks: it lies on the two planes of one die, which write 15 and read 55 \
+MB/s. The paper does not say how its block-level FTL puts the dies of a drive to work at once.";
 
 const SMALL_BUFFER: &str = "\
 A buffer of 2 MiB holds what is written in order to two or three dies of 28, and no more than these write.";
 
 const COLLECTION: &str = "\
-A buffer that holds a block for each plane lets all dies write (394 MB/s in order, as by page). But what collection reads of a \
-victim comes from one die of each drive, and a few victims are under way at a time; so the front end waits for free rows.";
+A buffer that holds a block for each plane lets all dies write (394 MB/s in order, as by page). But what \
+collection reads of a victim comes from one die of each drive, and a few victims are under way at a time; so \
+the front end waits for free rows.";

@@ -56,7 +56,8 @@ impl Study for Ycsb {
     }
 
     fn source(&self) -> &'static str {
-        "Kim et al., SWAN, USENIX ATC 2019, section 5.3, figures 8 to 11, table 4; tails: the work's released data"
+        "Kim et al., SWAN, USENIX ATC 2019, section 5.3, figures 8 to 11, table 4; tails: the work's \
+            released data"
     }
 
     fn next(&self, options: &Options, done: &[Measured]) -> Vec<Run> {
@@ -236,21 +237,24 @@ fn table_4(measured: &Measured) -> Vec<Row> {
 }
 
 const LOAD: &str = "\
-What a store gains from an array depends on how much of its time it waits for it: here clients, compaction threads and their processor \
-time are assumptions (docs/model.md), the paper names none. RAID4 and RAID5 read old data and parity for what a compaction writes only \
-where that does not fill a stripe.";
+What a store gains from an array depends on how much of its time it waits for it: here clients, compaction \
+threads and their processor time are assumptions (docs/model.md), the paper names none. RAID4 and RAID5 read \
+old data and parity for what a compaction writes only where that does not fill a stripe.";
 
 const TAILS: &str = "\
-The paper's store has 64 GB on drives of 120 GB and ran for hours; ours keeps its proportions on drives of 3.5 GiB. Its tails hold what a \
-file system, a page cache and Linux add, which the model does not have. Of the slowest reads here most wait for one erase of 4 ms, in all \
-four arrays: a store writes in large pieces, so the drives of RAID4 and RAID5 copy little, and there is little collection to be kept away \
-from. SWAN writes to one group at a time, of which one drive in three holds parity, and half of the reads go there: they wait for one \
-another and for its link as well. Where caches are volatile, logs flush them behind what they collect; over AHCI a flush has the drive to \
-itself until its buffer is empty, and that is what the slowest reads wait for then (cause: queue drain): a third of a second \
-where the drive has to collect meanwhile, which greedy victims of a store with hot and cold files leave it to do (write amplification of \
+The paper's store has 64 GB on drives of 120 GB and ran for hours; ours keeps its proportions on drives of \
+3.5 GiB. Its tails hold what a file system, a page cache and Linux add, which the model does not have. Of \
+the slowest reads here most wait for one erase of 4 ms, in all four arrays: a store writes in large pieces, \
+so the drives of RAID4 and RAID5 copy little, and there is little collection to be kept away from. SWAN \
+writes to one group at a time, of which one drive in three holds parity, and half of the reads go there: \
+they wait for one another and for its link as well. Where caches are volatile, logs flush them behind what \
+they collect; over AHCI a flush has the drive to itself until its buffer is empty, and that is what the \
+slowest reads wait for then (cause: queue drain): a third of a second where the drive has to collect \
+meanwhile, which greedy victims of a store with hot and cold files leave it to do (write amplification of \
 single drives: up to 1.33).";
 
 const TABLE_4: &str = "\
-Where a read goes depends on how long ago its block was written, and so on caches above the array and on the turns' length against \
-the keys' heat. Latencies are those at the top of the array, with the drives' own queues, under clients that wait for nothing but their \
-answers; the paper's 98 us at the front end say that its array had little to do.";
+Where a read goes depends on how long ago its block was written, and so on caches above the array and on the \
+turns' length against the keys' heat. Latencies are those at the top of the array, with the drives' own \
+queues, under clients that wait for nothing but their answers; the paper's 98 us at the front end say that \
+its array had little to do.";

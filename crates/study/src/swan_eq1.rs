@@ -106,8 +106,8 @@ impl Study for Sizes {
 /// The cell that, by the paper, sustains the full bandwidth: two R-groups at 60 %.
 const TWO_GROUPS: (u32, u32) = (2, 60);
 
-/// The cells of the quick form: groups that are enough by the model, and the cell of the claim. Most of the time
-/// of a run is the preparation of its drives.
+/// The cells of the quick form: groups that are enough by the model, and the cell of the claim. Most of the
+/// time of a run is the preparation of its drives.
 const QUICK: [(u32, u32); 2] = [(2, 40), TWO_GROUPS];
 
 /// What the paper computes from its own figures, by our formulas.
@@ -161,8 +161,9 @@ const MAP_ENTRY: f64 = 5.0;
 const AT_A_TIME: u32 = 1;
 
 const VICTIMS: &str = "\
-The limit is u of u_d = (u - 1) / ln u, with u_d the share that is full of what is not kept erased ahead of writes.";
+The limit is u of u_d = (u - 1) / ln u, with u_d the share that is full of what is not kept erased ahead of \
+writes.";
 
 const EXAMPLE: &str = "\
-With the paper's own figures (4 ms to erase a segment of 256 blocks of 15.6 us and 19.5 us, u = 0.33) equation 1 gives 3.08. The 1.89 \
-that it prints is what remains without the erase term.";
+With the paper's own figures (4 ms to erase a segment of 256 blocks of 15.6 us and 19.5 us, u = 0.33) \
+equation 1 gives 3.08. The 1.89 that it prints is what remains without the erase term.";

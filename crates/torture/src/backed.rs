@@ -11,12 +11,11 @@ use tailcut_host::{Bytes, Disk, Request, Response};
 /// The backing storage of a subject, and the answers that it has for the host.
 #[derive(Debug)]
 pub struct Backing {
-    /// The array or drive.
-    pub below: Below,
+    below: Below,
     /// A request that the array or drive has not accepted yet.
     held: Option<Request<Bytes>>,
     /// Answers for the host.
-    pub answers: Vec<Response<Bytes>>,
+    answers: Vec<Response<Bytes>>,
     /// Retries of engines since they last had room, at most [`MAX_RETRIES`].
     retries: u32,
 }
@@ -25,6 +24,21 @@ impl Backing {
     /// A subject's backing, with no request under way.
     pub fn new(below: Below) -> Backing {
         Backing { below, held: None, answers: Vec::new(), retries: 0 }
+    }
+
+    /// The array or drive.
+    pub fn below(&self) -> &Below {
+        &self.below
+    }
+
+    /// Takes the answers of the array or drive.
+    pub fn take_answers(&mut self) -> Vec<Response<Bytes>> {
+        self.below.answers()
+    }
+
+    /// Answers the host.
+    pub fn answer(&mut self, answers: impl IntoIterator<Item = Response<Bytes>>) {
+        self.answers.extend(answers);
     }
 
     /// Submits the requests of `next` until there is none, or the storage accepts no more. True if it has
@@ -216,6 +230,6 @@ impl<B: Backed> Subject for B {
     }
 }
 
-/// Retries, one a second, of an engine that is full: more than full drives refuse writes before they have room
-/// again.
+/// Retries, one a second, of an engine that is full: more than full drives refuse writes before they have
+/// room again.
 const MAX_RETRIES: u32 = 128;

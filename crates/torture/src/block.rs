@@ -193,7 +193,7 @@ impl Backed for BlockServer {
     }
 
     fn resume(&mut self, now: Time) {
-        let Backing { below, .. } = &self.backing;
+        let below = self.backing.below();
         if !below.is_ready() {
             return;
         }
@@ -201,13 +201,13 @@ impl Backed for BlockServer {
         let export = self.export.get_or_insert_with(|| Export::new(disk, connections, trims_to_zeros));
         loop {
             let mut has_moved = false;
-            for response in self.backing.below.answers() {
+            for response in self.backing.take_answers() {
                 export.machine.respond(response, &mut export.pool);
                 has_moved = true;
             }
             has_moved |= self.backing.submit(now, || export.machine.next_request(&mut export.pool));
             while let Some(answer) = export.machine.next_answer() {
-                self.backing.answers.push(export.reply(answer, self.cell));
+                self.backing.answer([export.reply(answer, self.cell)]);
                 has_moved = true;
             }
             if !has_moved {
@@ -217,11 +217,11 @@ impl Backed for BlockServer {
     }
 
     fn is_serving(&self) -> bool {
-        self.backing.below.is_ready()
+        self.backing.below().is_ready()
     }
 
     fn export(&self) -> Disk {
-        let disk = self.backing.below.disk();
+        let disk = self.backing.below().disk();
         let cells = (disk.blocks * (BLOCK_BYTES / self.cell)).min(MOST_CELLS);
         Disk { blocks: cells, ..disk }
     }

@@ -56,12 +56,11 @@ pub struct Fault {
     pub kind: FaultKind,
     /// The drive, by its place in the array.
     pub drive: u32,
-    /// Of `slow`, `slow-superblock`, `fail-write` and `full`: how many commands; an even number of `full` is that
-    /// of each drive. Of the others that strike a block:
-    /// which, by its rank among those that are stored, modulo their number. Of `return`: which of the drives
-    /// that were in this place, modulo their number. Of `halves`: the lowest bit is the part that is kept if
-    /// both were written; the others say how many of the drives that hold the copies of a block are in the
-    /// first part.
+    /// Of `slow`, `slow-superblock`, `fail-write` and `full`: how many commands; an even number of `full` is
+    /// that of each drive. Of the others that strike a block: which, by its rank among those that are stored,
+    /// modulo their number. Of `return`: which of the drives that were in this place, modulo their number. Of
+    /// `halves`: the lowest bit is the part that is kept if both were written; the others say how many of the
+    /// drives that hold the copies of a block are in the first part.
     pub pick: u32,
     /// Of `slow` and `slow-superblock`: how many times longer.
     pub factor: u32,

@@ -59,11 +59,11 @@
 //!
 //! `kv-damage` is `kv` with single blocks that become something else while the store is at rest.
 //!
-//! Five rules are found only by scripts in `crates/host/tests`. Not within 300 seeds: `RecordFirst` of
-//! epochs (the ring of descriptors has to go round between the loss of a drive and the superblocks that
-//! record it), `LossesAreRecorded` and `DurableIsMarkedTwice` of the key-value log. Two promise a host nothing: `NewestCounts`
-//! chooses between copies of data that is not durable, where either would do; `ClearDescriptors` spares
-//! comparisons.
+//! Five rules are found only by scripts in `crates/host/tests`. Not within 300 seeds: `RecordFirst` of epochs
+//! (the ring of descriptors has to go round between the loss of a drive and the superblocks that record it),
+//! `LossesAreRecorded` and `DurableIsMarkedTwice` of the key-value log. Two promise a host nothing:
+//! `NewestCounts` chooses between copies of data that is not durable, where either would do;
+//! `ClearDescriptors` spares comparisons.
 //!
 //! Without protection information (files, devices) a block can change undetected. Seeds reach only a part
 //! of that:

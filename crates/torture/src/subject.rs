@@ -78,8 +78,8 @@ pub trait Subject: Sized {
     /// What it has met since it was made or opened.
     fn findings(&self) -> Findings;
 
-    /// Everything else that it has counted since it was made or opened, as text. The digest of a run covers the
-    /// numbers in it.
+    /// Everything else that it has counted since it was made or opened, as text. The digest of a run covers
+    /// the numbers in it.
     fn counts(&self) -> String;
 
     /// A request of the host.

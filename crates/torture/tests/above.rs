@@ -186,16 +186,17 @@ fn a_scrub_that_reads_a_copy_while_it_is_written_finds_no_damage() {
     assert_eq!(attempt(&plan, None).wrong, None);
 }
 
-/// Found by `kv`, seed 403801: of a transaction of the journal that a power cut has torn, the old content of one
-/// block had the same block checksum as the new one, a CRC-32C, because both end with a CRC-32C of their own.
+/// Found by `kv`, seed 403801: of a transaction of the journal that a power cut has torn, the old content of
+/// one block had the same block checksum as the new one, a CRC-32C, because both end with a CRC-32C of their
+/// own.
 #[test]
 fn a_torn_transaction_of_superblocks_is_not_replayed() {
     let plan: Plan = include_str!("plans/kv-torn-journal.txt").parse().expect("a plan");
     assert_eq!(attempt(&plan, None).wrong, None);
 }
 
-/// Found by `kv-damage`, seed 503691: a descriptor in an old slot lists a block that was written again since, so
-/// recovery knows neither of its copies, one of which is damaged.
+/// Found by `kv-damage`, seed 503691: a descriptor in an old slot lists a block that was written again since,
+/// so recovery knows neither of its copies, one of which is damaged.
 #[test]
 fn recovery_does_not_choose_between_copies_that_it_does_not_know() {
     let plan: Plan = include_str!("plans/kv-copies-damaged.txt").parse().expect("a plan");

@@ -65,7 +65,8 @@ fn a_flush_that_failed_is_not_made_good_by_the_next() {
     assert!(seed.is_some(), "not found within 300 seeds");
 }
 
-/// No drive is failed for lack of room, nothing is lost, and writes succeed again: the checks notice otherwise.
+/// No drive is failed for lack of room, nothing is lost, and writes succeed again: the checks notice
+/// otherwise.
 #[test]
 fn a_drive_without_room_has_not_failed() {
     for subject in ["raid0", "raid5", "log-raid5", "swan5", "epochs"] {

@@ -45,8 +45,9 @@ fn a_replaced_drive_that_comes_back_is_left_out() {
 
 #[test]
 fn without_its_successor_and_another_drive_the_array_is_refused() {
-    let plan = "layout=raid5 drives=4 blocks=160 journal=24; write 0+20; kill 1; write 0+20 fua; wait; replace; write 3+9; flush; \
-                rest; kill 2; write 5+5 fua; return 1 0; cut 0; read 0+20; write 0+3";
+    let plan = "layout=raid5 drives=4 blocks=160 journal=24; write 0+20; kill 1; write 0+20 fua; wait; \
+                replace; write 3+9; flush; rest; kill 2; write 5+5 fua; return 1 0; cut 0; read 0+20; write \
+                0+3";
     let outcome = attempt(&plan.parse().expect("a plan"), None);
     assert_eq!(outcome.wrong, None);
     reaches(&outcome.tally, &[Reached::PredecessorRefused]);

@@ -7,18 +7,19 @@
 use tailcut_torture::{EveryStep, Plan, Reached, Tally, attempt};
 
 /// Overwrites of a log on small drives until it collects; trims, flushes, and reads of everything.
-const CHURN: &str = "write 0+16; write 16+16; write 32+16; flush; write 3+8; write 20+8; trim 6+4; write 0+16; \
-                     write 16+8 fua; read 0+40; write 5+1; write 9+1; write 30+12; flush; write 0+12; trim 40+4; \
-                     write 12+12; write 2+1; write 24+16; read 0+40; write 0+16; write 13+9";
+const CHURN: &str = "write 0+16; write 16+16; write 32+16; flush; write 3+8; write 20+8; trim 6+4; write \
+                     0+16; write 16+8 fua; read 0+40; write 5+1; write 9+1; write 30+12; flush; write 0+12; \
+                     trim 40+4; write 12+12; write 2+1; write 24+16; read 0+40; write 0+16; write 13+9";
 
 /// A drive fails and is replaced, while the host continues.
-const REBUILD: &str = "write 0+16; write 16+16; flush; write 3+5; kill 1; write 1+9; write 20+4; read 0+24; replace; \
-                       write 2+2; trim 8+3; write 17+6 fua; read 0+16; wait; write 0+3; flush; write 5+1; scrub; \
-                       write 9+4";
+const REBUILD: &str = "write 0+16; write 16+16; flush; write 3+5; kill 1; write 1+9; write 20+4; read 0+24; \
+                       replace; write 2+2; trim 8+3; write 17+6 fua; read 0+16; wait; write 0+3; flush; \
+                       write 5+1; scrub; write 9+4";
 
 /// Partial stripes, full stripes, and stripes that are being written.
 const PARTS: &str = "write 0+12; write 1+1; write 5+2 fua; flush; write 4+8; trim 2+3; write 2+1; write 3+1; \
-                     read 0+12; write 7+1; flush; write 0+3; write 6+6; write 11+1 fua; read 0+12; trim 0+1; write 1+2";
+                     read 0+12; write 7+1; flush; write 0+3; write 6+6; write 11+1 fua; read 0+12; trim 0+1; \
+                     write 1+2";
 
 /// Cuts the power of a plan at each event in turn: returns what was reached, and the first plan that shows a
 /// violation.

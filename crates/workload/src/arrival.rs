@@ -44,8 +44,8 @@ pub enum BurstEnd {
 }
 
 impl ArrivalPlan {
-    /// Requests per second in the long run, of `mean_bytes` each; `None` for a closed loop, whose rate is up to the
-    /// device.
+    /// Requests per second in the long run, of `mean_bytes` each; `None` for a closed loop, whose rate is up
+    /// to the device.
     pub fn rate(&self, mean_bytes: f64) -> Option<f64> {
         match *self {
             ArrivalPlan::Closed => None,

@@ -186,7 +186,13 @@ impl SyntheticConfig {
     }
 
     fn visit_places(&mut self, visit: &mut dyn KeyVisitor) {
-        visit.bytes("align", "Random requests start at multiples of this from the start of the region; 0 for their smallest size.", &mut self.align, 0..=1 << 30);
+        visit.bytes(
+            "align",
+            "Random requests start at multiples of this from the start of the region; 0 for \
+            their smallest size.",
+            &mut self.align,
+            0..=1 << 30,
+        );
         visit.bytes(
             "region_offset",
             "Where the region starts that requests go to.",
@@ -201,7 +207,8 @@ impl SyntheticConfig {
         );
         visit.share(
             "region_share",
-            "Size of the region as a share of the device behind region_offset; beyond precondition.fill reads find nothing.",
+            "Size of the region as a share of the device behind region_offset; beyond precondition.fill \
+                reads find nothing.",
             &mut self.region_share,
             0..=WHOLE,
         );

@@ -63,7 +63,8 @@ fn comparison() -> String {
     macro_rules! alike {
         ($kind:ty, $name:literal: $($field:ident),+) => {
             same(format!("sizeof({})", $name), size_of::<$kind>() as i64);
-            $(same(format!("offsetof({}, {})", $name, stringify!($field)), offset_of!($kind, $field) as i64);)+
+            $(same(format!("offsetof({}, \
+                {})", $name, stringify!($field)), offset_of!($kind, $field) as i64);)+
         };
     }
     alike!(How, "tailcut_write": size, flags, lifetime, when, reserved, version);

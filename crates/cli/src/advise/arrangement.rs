@@ -52,7 +52,8 @@ impl Arrangements {
         base.check().map_err(refuse)?;
         check_workload(&base)?;
         if base.kv.enabled {
-            let message = "advice is of drives and arrays: set kv.enabled = false, and let [workload] be what the server asks of them";
+            let message = "advice is of drives and arrays: set kv.enabled = false, and let [workload] be \
+                what the server asks of them";
             return Err(Failure::Input(message.into()));
         }
         let capacity = base.sectors().map_err(refuse)? * SECTOR_BYTES;
@@ -165,8 +166,8 @@ impl Builder<'_> {
         Some(Arrangement { scenario, tried })
     }
 
-    /// The scenario of the user with the settings of an arrangement, and the bytes of its device; none if it is
-    /// refused.
+    /// The scenario of the user with the settings of an arrangement, and the bytes of its device; none if it
+    /// is refused.
     fn unfilled(&self, settings: &[String]) -> Option<(Scenario, u64)> {
         let mut arguments: RunArguments = self.request.base.clone();
         arguments.options.sets.extend(settings.iter().cloned());
@@ -177,8 +178,8 @@ impl Builder<'_> {
     }
 
     /// An arrangement in which `data` bytes are stored and used as in the scenario of the user, whatever the
-    /// capacity; none when that is too small for them, or when what they are of it, in parts per million, has no
-    /// room for a page or a request.
+    /// capacity; none when that is too small for them, or when what they are of it, in parts per million, has
+    /// no room for a page or a request.
     fn filled(&self, data: u64, unfilled: &Scenario, capacity: u64) -> Option<Scenario> {
         if capacity < data {
             return None;
@@ -210,13 +211,13 @@ impl Builder<'_> {
         let drives = show_number_of(u64::from(most), "drive");
         Failure::Input(match self.least_above() {
             Some(least) => format!(
-                "--data: {data} are too little for a page and for the requests of the workload, or for a share of a drive \
-                 (0.0001 % at least); the least that works is {}",
+                "--data: {data} are too little for a page and for the requests of the workload, or for a \
+                 share of a drive (0.0001 % at least); the least that works is {}",
                 exact_bytes(least)
             ),
             None => format!(
-                "no arrangement of up to {drives} holds {data}; allow more (--most-drives), other drives (--drive), or \
-                 store less (--data)"
+                "no arrangement of up to {drives} holds {data}; allow more (--most-drives), other drives \
+                 (--drive), or store less (--data)"
             ),
         })
     }

@@ -119,7 +119,8 @@ pub const LAYOUTS: &[Layout] = &[
     },
     Layout {
         name: "raid5, reads around collection",
-        source: "Li et al., IODA, SOSP 2021: drives collect in turn, and reads that meet it are reconstructed",
+        source: "Li et al., IODA, SOSP 2021: drives collect in turn, and reads that meet it are \
+            reconstructed",
         settings: &[
             "array.layout=raid5",
             "array.turns=25ms",
@@ -132,7 +133,8 @@ pub const LAYOUTS: &[Layout] = &[
     },
     Layout {
         name: "epochs, collection under control",
-        source: "Shin, dissertation, 2017, chapter 5 (GCCTRL): two copies, one half of the drives writes and collects",
+        source: "Shin, dissertation, 2017, chapter 5 (GCCTRL): two copies, one half of the drives writes and \
+            collects",
         settings: &["array.layout=epochs", "array.groups=2", "array.epoch.mode=gc-control"],
         least: 2,
         step: 2,
@@ -140,7 +142,8 @@ pub const LAYOUTS: &[Layout] = &[
     },
     Layout {
         name: "epochs with three copies, collection under control",
-        source: "the same with a third copy: of each block two are where nobody writes, and a read goes to whichever chip is free",
+        source: "the same with a third copy: of each block two are where nobody writes, and a read goes to \
+            whichever chip is free",
         settings: &[
             "array.layout=epochs",
             "array.groups=3",
@@ -155,7 +158,8 @@ pub const LAYOUTS: &[Layout] = &[
     },
     Layout {
         name: "swan0",
-        source: "Kim et al., SWAN, ATC 2019: groups of two drives, of which one is written and others collect",
+        source: "Kim et al., SWAN, ATC 2019: groups of two drives, of which one is written and others \
+            collect",
         settings: &["array.layout=swan0"],
         least: 4,
         step: 2,

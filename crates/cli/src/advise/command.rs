@@ -53,7 +53,9 @@ pub fn command(arguments: &AdviseArguments, out: &mut dyn Write) -> Result<(), F
         _ if interrupt.asked() => Err(Failure::Interrupted),
         Some(_) => Ok(()),
         None => Err(Failure::Operation(
-            "no arrangement that was tried keeps the promise; promise less, or allow other drives (--drive) or more (--most-drives)".into(),
+            "no arrangement that was tried keeps the promise; promise less, or allow other drives (--drive) \
+                or more (--most-drives)"
+                .into(),
         )),
     }
 }

@@ -71,8 +71,8 @@ fn count(outcome: &Outcome, kind: &str) -> Option<f64> {
     requests.of(outcome).map(|figure| figure.value)
 }
 
-/// Whether a term is about the life of drives, and the run was too short to tell it: nothing was erased yet, or
-/// the stock of erased blocks has changed by too much.
+/// Whether a term is about the life of drives, and the run was too short to tell it: nothing was erased yet,
+/// or the stock of erased blocks has changed by too much.
 pub fn is_life_unknown(promise: &Promise, outcome: &Outcome) -> bool {
     let lifetimes = promise.terms.iter().filter(|term| term.quantity.is_lifetime());
     lifetimes

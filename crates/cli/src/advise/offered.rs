@@ -6,8 +6,8 @@ use crate::run::Scenario;
 use tailcut_base::Op;
 use tailcut_workload::SyntheticConfig;
 
-/// Refuses a promise about requests of a kind that the synthetic workload does not have. Of others it is not known
-/// before they are run.
+/// Refuses a promise about requests of a kind that the synthetic workload does not have. Of others it is not
+/// known before they are run.
 ///
 /// # Errors
 /// The term and the kind, and the keys that decide it.
@@ -94,8 +94,8 @@ pub(super) fn check_rates(promise: &Promise, base: &Scenario, sectors: u64) -> R
         };
         if term.bound > offered {
             return Err(Failure::Input(format!(
-                "the promise is {term}, and the workload offers only {}: raise workload.rate, set workload.pace = \"closed\", or \
-                 promise less",
+                "the promise is {term}, and the workload offers only {}: raise workload.rate, set \
+                 workload.pace = \"closed\", or promise less",
                 term.quantity.unit().show(offered)
             )));
         }

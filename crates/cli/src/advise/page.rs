@@ -83,8 +83,9 @@ fn stands(term: &TermResult) -> String {
 
 fn too_few(tried: &Candidate, width: usize) -> String {
     let note = format!(
-        "? the sample is too small: of {} requests fewer than ten are slower than a percentile, or the drives still use up \
-         erased blocks. Allow more with --most-requests, or replay the trace several times (trace.times)",
+        "? the sample is too small: of {} requests fewer than ten are slower than a percentile, or the \
+         drives still use up erased blocks. Allow more with --most-requests, or replay the trace several \
+         times (trace.times)",
         tried.requests
     );
     wrapped("  ", &note, width)
@@ -135,7 +136,8 @@ fn others(advice: &Advice, width: usize, tone: ColorMode) -> String {
     }
     if table.to_string().contains(" ?") {
         legend.push(
-            "?: little more than chance, because fewer than ten requests are slower, or drives still use up erased blocks",
+            "?: little more than chance, because fewer than ten requests are slower, or drives still use up \
+                erased blocks",
         );
     }
     let legend: String = legend.iter().map(|line| wrapped("", line, width)).collect();

@@ -77,7 +77,8 @@ pub fn block(arguments: &BlockBench, out: &mut dyn Write) -> Result<(), Failure>
     if !arguments.json.as_deref().is_some_and(is_stdout) {
         writeln!(
             out,
-            "4 KiB random reads, {} under way: {}/s, {:.1} per call; mean {}, p50 {}, p99 {}, p99.9 {}, max {}",
+            "4 KiB random reads, {} under way: {}/s, {:.1} per call; mean {}, p50 {}, p99 {}, p99.9 {}, max \
+                {}",
             arguments.depth,
             per_second(measured.iops),
             measured.requests_per_call,

@@ -103,7 +103,8 @@ pub fn kv(arguments: &KvBench, out: &mut dyn Write) -> Result<(), Failure> {
         };
         match error.kind() {
             io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => Failure::Input(format!(
-                "no server answers at {server}: start one with 'tailcut serve kv', or name another with --tcp or --unix"
+                "no server answers at {server}: start one with 'tailcut serve kv', or name another with \
+                    --tcp or --unix"
             )),
             _ => Failure::Operation(format!("the server at {server}: {error}")),
         }
@@ -111,7 +112,8 @@ pub fn kv(arguments: &KvBench, out: &mut dyn Write) -> Result<(), Failure> {
     if !arguments.json.as_deref().is_some_and(is_stdout) {
         writeln!(
             out,
-            "{} clients with {} commands under way: {}/s, {:.1} % of gets found; mean {}, p50 {}, p99 {}, p99.9 {}, max {}",
+            "{} clients with {} commands under way: {}/s, {:.1} % of gets found; mean {}, p50 {}, p99 {}, \
+                p99.9 {}, max {}",
             arguments.clients,
             arguments.depth,
             per_second(measured.commands_per_s),

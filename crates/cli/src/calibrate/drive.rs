@@ -7,7 +7,8 @@ use std::fmt::Write;
 use tailcut_sim::Scenario;
 use tailcut_ssd::config::SsdConfig;
 
-/// A scenario with this drive: its preset, and every key whose value is another; fitted keys below what pins them.
+/// A scenario with this drive: its preset, and every key whose value is another; fitted keys below what pins
+/// them.
 pub(super) fn to_toml(device: &SsdConfig, results: &Results) -> String {
     let of_preset = keys_of(&device.preset.config());
     let mut sections: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
@@ -28,7 +29,8 @@ pub(super) fn to_toml(device: &SsdConfig, results: &Results) -> String {
     let loads: Vec<&str> = results.rows.iter().map(|row| row.load.as_str()).collect();
     let _ = writeln!(
         text,
-        "\n# Fitted by 'tailcut calibrate' to the drive '{}' at {}\n# (seed {}, {} candidates): cost {:.3}, median error of reads {}, of writes {}.",
+        "\n# Fitted by 'tailcut calibrate' to the drive '{}' at {}\n# (seed {}, {} candidates): cost {:.3}, \
+            median error of reads {}, of writes {}.",
         results.drive,
         loads.join(", "),
         results.seed,
@@ -80,7 +82,8 @@ fn comment(parameter: &FittedParameter) -> String {
     }
 }
 
-/// A value as TOML has it: lists stay lists, flags flags, and anything else is a text, which every other key takes.
+/// A value as TOML has it: lists stay lists, flags flags, and anything else is a text, which every other key
+/// takes.
 fn toml_value(value: &str) -> String {
     match value.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
         Some(list) => {

@@ -38,8 +38,8 @@ pub(super) struct FittedParameter {
     pub meaning: &'static str,
     /// The row that it moves most, by how much of its figures (0.1 is 10 %); none if no row pins it.
     pub pinned_by: Option<(String, f64)>,
-    /// The share by which each row's figures move, in the order of [`Results::rows`], when it goes a twentieth of the way
-    /// between its bounds.
+    /// The share by which each row's figures move, in the order of [`Results::rows`], when it goes a
+    /// twentieth of the way between its bounds.
     pub moves: Vec<f64>,
 }
 

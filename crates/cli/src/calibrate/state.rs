@@ -44,8 +44,8 @@ impl State {
         match serde_json::from_str::<Content>(&text) {
             Ok(content) if content.digest == self.digest => Ok(Some(content.record)),
             _ => Err(Failure::Input(format!(
-                "{} is of a search with other rows, options or another version; remove it to begin anew, or name \
-                 another --output",
+                "{} is of a search with other rows, options or another version; remove it to begin anew, or \
+                 name another --output",
                 self.path.display()
             ))),
         }

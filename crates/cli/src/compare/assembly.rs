@@ -94,7 +94,8 @@ fn point(cell: &Cell, factors: &[Factor], quantities: &[Quantity], records: &Rec
     }
 }
 
-/// Notes the percentiles that a run has no figure of, with the most requests that a run of the point is short of.
+/// Notes the percentiles that a run has no figure of, with the most requests that a run of the point is short
+/// of.
 fn note_missing(missing: &mut BTreeMap<String, u64>, outcome: &Outcome, quantities: &[Quantity]) {
     for quantity in quantities {
         if let Some(requests) = quantity.requests_missing(outcome) {

@@ -151,7 +151,8 @@ fn keep(results: &Results, arguments: &CompareArguments) -> Result<(), Failure> 
 fn refuse_parquet(arguments: &CompareArguments) -> Result<(), Failure> {
     if arguments.parquet.is_some() && cfg!(not(feature = "parquet")) {
         return Err(Failure::Input(
-            "--parquet: this tailcut was built without Parquet; build it with --features parquet, or use compare.csv"
+            "--parquet: this tailcut was built without Parquet; build it with --features parquet, or use \
+                compare.csv"
                 .into(),
         ));
     }

@@ -104,7 +104,8 @@ pub fn conflict(factors: &[Factor]) -> Option<String> {
             }
             if let Some(key) = factor.keys().intersection(&earlier.keys()).next() {
                 return Some(format!(
-                    "'{}' and '{}' both set {key}: put them into one factor with a level for each combination (--grid)",
+                    "'{}' and '{}' both set {key}: put them into one factor with a level for each \
+                        combination (--grid)",
                     earlier.name, factor.name
                 ));
             }
@@ -113,8 +114,8 @@ pub fn conflict(factors: &[Factor]) -> Option<String> {
     None
 }
 
-/// The first setting of a factor that is wrong whatever others are, and what may have been meant: a key that no
-/// scenario has, or a value that its key cannot have.
+/// The first setting of a factor that is wrong whatever others are, and what may have been meant: a key that
+/// no scenario has, or a value that its key cannot have.
 pub fn invalid_setting(factor: &Factor) -> Option<String> {
     let of_level = |level: &Level| {
         let problem = scenario::find_invalid(&mut Scenario::default(), &level.settings)?;

@@ -7,7 +7,7 @@
 //! [on-off]                                  # off, the scenario stays as it is
 //! background = ["device.gc.background=true"]
 //!
-//! [levels.array]                            # techniques with several levels, the first one at the base point
+//! [levels.array]                            # techniques with several levels; the base point has the first
 //! none = []
 //! raid5 = ["array.drives=4", "array.layout=raid5"]
 //! ```
@@ -206,7 +206,8 @@ poll = [\"host.strategy=poll\"]
 
     #[test]
     fn what_is_wrong_has_a_place() {
-        let text = "[vary]\nseed = 3\nworkload.rate = [1]\n[off-on]\nx = 1\n[on-off]\ny = [\"seed\"]\nz = [\"workload.read=101%\"]\n";
+        let text = "[vary]\nseed = 3\nworkload.rate = [1]\n[off-on]\nx = 1\n[on-off]\ny = [\"seed\"]\nz = \
+            [\"workload.read=101%\"]\n";
         let wrong = read(Source::file("grid.toml", text)).expect_err("five problems").to_string();
         for part in [
             "grid.toml:2:1",

@@ -62,7 +62,8 @@ fn lead(results: &Results) -> String {
     });
     let version = escape(&results.version);
     format!(
-        "<p class=\"soft\">tailcut {version}, {seeds}; ranked by {}.</p>\n{best}<ul class=\"tiles\">{tiles}</ul>\n",
+        "<p class=\"soft\">tailcut {version}, {seeds}; ranked by {}.</p>\n{best}<ul \
+            class=\"tiles\">{tiles}</ul>\n",
         escape(&results.by)
     )
 }
@@ -133,7 +134,8 @@ fn scatter(results: &Results) -> String {
     };
     let buttons: String = others.iter().map(button).collect();
     let inside = format!(
-        "<div class=\"choice\" data-sets=\"second\" role=\"group\" aria-label=\"Second quantity\">{buttons}</div>\n"
+        "<div class=\"choice\" data-sets=\"second\" role=\"group\" aria-label=\"Second \
+            quantity\">{buttons}</div>\n"
     );
     let caption = "Each point of the grid; filled: no other point is better in both.";
     let title = format!("{} against another quantity", results.by);
@@ -151,8 +153,9 @@ fn curves(results: &Results) -> String {
 
 fn effects(results: &Results) -> String {
     let mut html = String::from(
-        "<p class=\"soft\">A ratio is that of the quantity with the technique over without it. Alone: at the base point. In company: with all others \
-         at their last level. The bar spans all of the grid. Between the dashed lines there is no difference that means something.</p>\n<div class=\"charts\">\n",
+        "<p class=\"soft\">A ratio is that of the quantity with the technique over without it. Alone: at the \
+         base point. In company: with all others at their last level. The bar spans all of the grid. Between \
+         the dashed lines there is no difference that means something.</p>\n<div class=\"charts\">\n",
     );
     for of in results.effects.iter().take(DRAWN) {
         html += &chart("effects", &of.quantity, "", &[("quantity", &of.quantity)], "");

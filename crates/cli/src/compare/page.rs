@@ -133,8 +133,11 @@ fn notes(results: &Results, top: usize, width: usize) -> String {
         notes.push(format!("{more} more; --top shows them, and compare.csv has all"));
     }
     if results.points.iter().any(|point| !point.unresolved.is_empty()) {
-        notes.push("? little more than chance: fewer than ten requests are slower, or drives still use up erased blocks; run longer"
-                .to_owned());
+        notes.push(
+            "? little more than chance: fewer than ten requests are slower, or drives still use up \
+            erased blocks; run longer"
+                .to_owned(),
+        );
     }
     if results.points.iter().any(|point| point.overloaded) {
         notes.push(
@@ -160,8 +163,8 @@ pub fn unmeasured(results: &Results) -> Option<String> {
     let kind = Quantity::parse(&results.by).map_or(String::from("all"), |by| by.kind().to_owned());
     let requests = if kind == "all" { String::new() } else { format!(" of kind '{kind}'") };
     Some(format!(
-        "{} without a rank: {} is not measured there, because no request is beyond it; it takes {most} more {}{requests} in \
-         a run, at least: raise run.requests or run.duration",
+        "{} without a rank: {} is not measured there, because no request is beyond it; it takes {most} more \
+         {}{requests} in a run, at least: raise run.requests or run.duration",
         counted(points),
         results.by,
         plural(*most, "request"),
@@ -314,8 +317,8 @@ fn failures(results: &Results, width: usize, tone: ColorMode) -> String {
 }
 
 /// The columns of the effects of factors.
-const MAINS: &str = "alone: at the base point; in company: with every other factor at its last level; average, min, max: \
-    over all points";
+const MAINS: &str = "alone: at the base point; in company: with every other factor at its last level; \
+    average, min, max: over all points";
 
 /// Pairs that a page lists.
 const PAIRS: usize = 20;

@@ -122,8 +122,8 @@ pub struct Point {
     /// that still use up erased blocks, which are too long.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unresolved: Vec<String>,
-    /// Percentiles that no request of a run is beyond, and that have no figure therefore: how many more requests of
-    /// their kind a run takes, at least.
+    /// Percentiles that no request of a run is beyond, and that have no figure therefore: how many more
+    /// requests of their kind a run takes, at least.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub requests_missing: BTreeMap<String, u64>,
     /// Writes complete in a volatile cache: a power cut loses them until they are flushed.

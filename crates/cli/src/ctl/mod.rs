@@ -61,7 +61,8 @@ pub fn ctl(socket: &Path, words: &[String], out: &mut dyn Write) -> Result<(), F
         let what = socket.display();
         match why.kind() {
             ErrorKind::NotFound | ErrorKind::ConnectionRefused => Failure::Input(format!(
-                "nobody serves at {what}: give the control socket of a running server, which it names when it starts"
+                "nobody serves at {what}: give the control socket of a running server, which it names when \
+                    it starts"
             )),
             ErrorKind::InvalidData => Failure::Input(format!(
                 "{what} is {why}: give the control socket, which the server names when it starts (--control)"

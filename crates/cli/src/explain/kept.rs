@@ -141,11 +141,12 @@ fn what_else(folder: &Path) -> Option<String> {
         () if !folder.exists() => format!("there is no such folder; {give}"),
         () if !folder.is_dir() => format!("this is no folder; {give}"),
         () if has(compare::RESULTS) => String::from(
-            "this is the folder of 'tailcut compare', which keeps no requests; run one of its points by itself, 'tailcut \
-             run --set KEY=VALUE --out DIR' with the settings of its row, and explain DIR",
+            "this is the folder of 'tailcut compare', which keeps no requests; run one of its points by \
+             itself, 'tailcut run --set KEY=VALUE --out DIR' with the settings of its row, and explain DIR",
         ),
         () if has(advise::RESULTS) => format!(
-            "this is the folder of 'tailcut advise', which keeps no requests; 'tailcut run {} --out DIR', and explain DIR",
+            "this is the folder of 'tailcut advise', which keeps no requests; 'tailcut run {} --out DIR', \
+                and explain DIR",
             folder.join(advise::SCENARIO).display()
         ),
         () => format!("no run has written here, for there is no {REPORT}; {give}"),

@@ -41,7 +41,8 @@ struct MakeUp {
     around_waits: Vec<Wait>,
     /// All slower ones.
     slower: Tail,
-    /// What all requests waited for once they were in the drive, if the slower ones waited mostly to get there.
+    /// What all requests waited for once they were in the drive, if the slower ones waited mostly to get
+    /// there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     in_drive: Vec<Wait>,
     /// Numbers of the slowest requests.
@@ -116,8 +117,8 @@ pub(super) fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Resu
     Ok(out.flush()?)
 }
 
-/// How many of `count` requests are taken for those around a percentile: at most half as many as are beyond it,
-/// or below it if these are fewer, so that those of a short run do not blur into all of its tail.
+/// How many of `count` requests are taken for those around a percentile: at most half as many as are beyond
+/// it, or below it if these are fewer, so that those of a short run do not blur into all of its tail.
 fn width_around(percentile: f64, count: u64) -> u64 {
     let side = percentile.min(100.0 - percentile) / 100.0 * count as f64;
     ((side / 2.0) as u64).clamp(1, AROUND)
@@ -137,8 +138,8 @@ fn in_drive(attribution: &Attribution) -> Vec<Wait> {
     waits
 }
 
-/// The text. `limit` is the latency of a request on an idle drive, and whether latencies are those of a volatile
-/// cache.
+/// The text. `limit` is the latency of a request on an idle drive, and whether latencies are those of a
+/// volatile cache.
 fn show(
     make_up: &MakeUp,
     slowest: &[Slow],
@@ -163,7 +164,8 @@ fn show(
     let on_average = if selection == Selection::All { " on average" } else { "" };
     let mut text = format!("{latency}; {least} at least {}{on_average}\n", show_time(bare_ns));
     if is_volatile {
-        text += "latencies of writes are those of a volatile cache: a power cut loses them until they are flushed\n";
+        text += "latencies of writes are those of a volatile cache: a power cut loses them until they are \
+            flushed\n";
     }
     text += &heading(&format!(
         "around {} %: {} ({}) {}",

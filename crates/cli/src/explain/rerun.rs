@@ -95,8 +95,8 @@ impl Rerun {
             "it is of another version"
         };
         Err(Failure::Operation(format!(
-            "the run cannot be repeated: its digest was {} (version {}) and is now {now} (version {version}); {why}: \
-             run the scenario again",
+            "the run cannot be repeated: its digest was {} (version {}) and is now {now} (version \
+             {version}); {why}: run the scenario again",
             then.digest, then.version
         )))
     }

@@ -39,7 +39,8 @@ const STYLE: &str = include_str!("style.css");
 const ECHARTS: &[u8] = include_bytes!("echarts/echarts.min.js.gz");
 
 /// The page may use what is in it and nothing else: no network, no forms, no frames.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src \
+    data:; base-uri 'none'; form-action 'none'";
 
 impl Page {
     /// A page with this title, a piece of HTML below it, and the data of its charts as JSON.
@@ -69,7 +70,8 @@ impl Page {
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
-             <meta name=\"generator\" content=\"tailcut {}\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
+             <meta name=\"generator\" content=\"tailcut {}\">\n<meta name=\"color-scheme\" content=\"light \
+                dark\">\n\
              <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n{}",
             env!("CARGO_PKG_VERSION"),
             self.lead
@@ -78,7 +80,10 @@ impl Page {
         for (number, section) in (1..).zip(&self.sections) {
             let _ = write!(html, "<a href=\"#s{number}\">{}</a> ", escape(&section.name));
         }
-        html.push_str("</nav>\n</header>\n<main>\n<noscript><p class=\"error\">Charts need scripts; the tables do not.</p></noscript>\n");
+        html.push_str(
+            "</nav>\n</header>\n<main>\n<noscript><p class=\"error\">Charts need scripts; the \
+            tables do not.</p></noscript>\n",
+        );
         for (number, section) in (1..).zip(&self.sections) {
             let heading = escape(&section.heading);
             let _ =
@@ -88,7 +93,8 @@ impl Page {
         html.push_str(FOOTER);
         let _ = write!(
             html,
-            "</footer>\n<script type=\"application/json\" id=\"data\">{}</script>\n<script>{}</script>\n<script>\"use strict\";\n",
+            "</footer>\n<script type=\"application/json\" \
+                id=\"data\">{}</script>\n<script>{}</script>\n<script>\"use strict\";\n",
             script_data(&self.data),
             echarts()
         );
@@ -98,8 +104,8 @@ impl Page {
     }
 }
 
-const FOOTER: &str = "Made by tailcut from the data in this file, which also stands in the JSON file beside it. Charts: Apache ECharts 6.1.0, \
-    Apache-2.0 licence.";
+const FOOTER: &str = "Made by tailcut from the data in this file, which also stands in the JSON file beside \
+    it. Charts: Apache ECharts 6.1.0, Apache-2.0 licence.";
 
 fn echarts() -> String {
     let mut script = String::new();

@@ -31,7 +31,8 @@ impl DestructiveCheck {
         match DeviceUse::of(device) {
             Ok(device_use) => Ok(DestructiveCheck { device_use, name, command, instead }),
             Err(why) => Err(Failure::Input(format!(
-                "{command}: {name}: {why}; give a file or a block device that you may read, such as /dev/nvme0n1"
+                "{command}: {name}: {why}; give a file or a block device that you may read, such as \
+                    /dev/nvme0n1"
             ))),
         }
     }
@@ -71,7 +72,8 @@ impl DestructiveCheck {
             notes.push(format!("what was on it is destroyed: {}", self.contents()));
         } else {
             notes.push(format!(
-                "writes, write cliff and collection were not measured: --destroy-data does, and destroys all {}: {}",
+                "writes, write cliff and collection were not measured: --destroy-data does, and destroys all \
+                    {}: {}",
                 self.subject(),
                 self.contents()
             ));

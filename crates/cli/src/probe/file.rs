@@ -35,9 +35,9 @@ fn head(found: &ProbeOutcome, estimate: &Estimate) -> String {
     let paragraphs = [
         format!("{}, {}, as `tailcut probe` found it.", identity.model, show_bytes(identity.bytes() as f64)),
         format!(
-            "measured: what was seen. derived: follows from it if the drive works as docs/decisions/probe.md says. \
-             assumed: cannot be seen from outside, or was not looked at. All that is not named here is that of preset \
-             {}, the nearest by latency and bandwidth of reads.",
+            "measured: what was seen. derived: follows from it if the drive works as docs/decisions/probe.md \
+             says. assumed: cannot be seen from outside, or was not looked at. All that is not named here is \
+             that of preset {}, the nearest by latency and bandwidth of reads.",
             estimate.preset.name()
         ),
         worst(found),
@@ -58,8 +58,8 @@ fn worst(found: &ProbeOutcome) -> String {
     let within = found.comparison.iter().filter(is_within).count();
     worst.map_or(String::new(), |row| {
         format!(
-            "The same probe of this simulated drive: {within} of {} figures within a quarter (±25 %) of what was measured; \
-             furthest off are {} ({:.2} times).",
+            "The same probe of this simulated drive: {within} of {} figures within a quarter (±25 %) of what \
+             was measured; furthest off are {} ({:.2} times).",
             found.comparison.len(),
             row.what,
             row.ratio()

@@ -113,8 +113,8 @@ fn of_device(device: &Path, arguments: &ProbeArguments, watch: &Watcher) -> Resu
     let mut notes = destructive_check.notes(arguments.destroy_data);
     if !drive.is_direct() {
         notes.push(String::from(
-            "direct I/O is refused: what is measured is the page cache, and not what lies under it; take a file elsewhere, or the \
-             device itself",
+            "direct I/O is refused: what is measured is the page cache, and not what lies under it; take a \
+             file elsewhere, or the device itself",
         ));
     }
     let others = LoadBaseline::now(&cores());
@@ -124,8 +124,8 @@ fn of_device(device: &Path, arguments: &ProbeArguments, watch: &Watcher) -> Resu
     drop((prober, claim));
     notes.extend(others.and_then(|others| others.share()).filter(|&share| share > DISTURBED).map(|share| {
         format!(
-            "other programs took {:.0} % of the cores meanwhile: rates are too low, and the upper percentiles are theirs; \
-             probe again when they rest",
+            "other programs took {:.0} % of the cores meanwhile: rates are too low, and the upper \
+             percentiles are theirs; probe again when they rest",
             100.0 * share
         )
     }));

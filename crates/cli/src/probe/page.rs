@@ -45,8 +45,8 @@ pub(super) fn page(found: &ProbeOutcome, arguments: &ProbeArguments, tone: Color
 /// Columns of running text.
 const PAGE: usize = 100;
 
-const TRUST: &str = "A ratio far from 1 is a trait of the drive that the simulated one does not have: do not trust a \
-                     simulation where it matters.";
+const TRUST: &str = "A ratio far from 1 is a trait of the drive that the simulated one does not have: do not \
+                     trust a simulation where it matters.";
 
 fn head(found: &ProbeOutcome, width: usize, tone: ColorMode) -> String {
     let identity = &found.measured.identity;
@@ -61,7 +61,8 @@ fn head(found: &ProbeOutcome, width: usize, tone: ColorMode) -> String {
     let mut notes = found.notes.clone();
     if identity.holes > 0.05 && !found.measured.has_writes() {
         notes.push(format!(
-            "{:.0} % of it are holes, which are read without the drive: write it full before, or give --destroy-data",
+            "{:.0} % of it are holes, which are read without the drive: write it full before, or give \
+                --destroy-data",
             100.0 * identity.holes
         ));
     }
@@ -221,8 +222,8 @@ fn verdict(measured: &Measured, profile: &Profile) -> String {
     let filled = (measured.writes.filled * 4096) as f64;
     let part = match measured.filled() {
         part if part < 0.95 => format!(
-            " Only {:.0} % of the drive was filled in its time: a full drive has less to spare, and its cliff comes earlier \
-             (--time).",
+            " Only {:.0} % of the drive was filled in its time: a full drive has less to spare, and its \
+             cliff comes earlier (--time).",
             100.0 * part
         ),
         _ => String::new(),
@@ -271,8 +272,8 @@ fn signature(signature: &Signature) -> String {
         _ => "in clusters",
     };
     format!(
-        "Collection beside few writes: {:.1} % of the reads take longer than {}; they come in {} bursts of {}, one every {}, {rhythm} \
-         (deviation {:.2}).",
+        "Collection beside few writes: {:.1} % of the reads take longer than {}; they come in {} bursts of \
+         {}, one every {}, {rhythm} (deviation {:.2}).",
         100.0 * signature.slow,
         show_time(signature.slow_from.0 as f64),
         signature.bursts,

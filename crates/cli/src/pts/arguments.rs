@@ -18,7 +18,8 @@ pub struct PtsArguments {
     /// Test as a client drive: write cache enabled, 75 % of the addresses, 2 threads with 16 I/Os each
     #[arg(long, conflicts_with = "enterprise")]
     pub client: bool,
-    /// Test as an enterprise drive (default): write cache disabled, all addresses, 4 threads with 32 I/Os each
+    /// Test as an enterprise drive (default): write cache disabled, all addresses, 4 threads with 32 I/Os
+    /// each
     #[arg(long)]
     pub enterprise: bool,
     /// Scenario (TOML) with the drive to simulate; default: the built-in one
@@ -36,8 +37,8 @@ pub struct PtsArguments {
     /// Allow the test to destroy the content of the device
     #[arg(long, requires = "device")]
     pub destroy_data: bool,
-    /// Run a short, non-conforming form: a minute lasts 50ms, long series are cut to a sixtieth, and 64MiB are
-    /// used (1GiB in virtual time)
+    /// Run a short, non-conforming form: a minute lasts 50ms, long series are cut to a sixtieth, and 64MiB
+    /// are used (1GiB in virtual time)
     #[arg(long)]
     pub quick: bool,
     /// Length of a minute, such as 1s; other than 60s does not conform

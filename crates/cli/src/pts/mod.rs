@@ -83,10 +83,10 @@ impl Tested {
 /// A minute that is shorter than this is no longer than a drive needs to empty its buffer: 64 MiB at a few
 /// hundred MB/s.
 const BRIEF_MINUTE: Nanos = Nanos::secs(1);
-const BRIEF: &str = "in so short a minute a drive's buffer is much of what is seen: writes go to it, and reads after them wait for it \
-                     to be emptied";
-const WIDENED: &str = "I/Os that are no multiple of 4 KiB are widened to blocks: a read reads the block, a write reads it and then \
-                       writes it";
+const BRIEF: &str = "in so short a minute a drive's buffer is much of what is seen: writes go to it, and \
+                     reads after them wait for it to be emptied";
+const WIDENED: &str = "I/Os that are no multiple of 4 KiB are widened to blocks: a read reads the block, a \
+                       write reads it and then writes it";
 
 /// All tests of a drive.
 pub struct Report {

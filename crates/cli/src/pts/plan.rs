@@ -23,8 +23,8 @@ fn work(work: &Work) -> String {
             format!("{} of {}, every response time counted", time(*long), load(cell))
         }
         Work::Points { settle, each, time: long } => format!(
-            "for the loads of the last round with the most, the middle and the fewest IOPS {} of their writes, then {} \
-             of them, every response time counted",
+            "for the loads of the last round with the most, the middle and the fewest IOPS {} of their \
+             writes, then {} of them, every response time counted",
             times(*settle, *each),
             time(*long)
         ),
@@ -98,14 +98,14 @@ mod tests {
         let want = [
             "purge: the drive as if nothing had ever been written",
             "precondition SEQ 128KiB: 2.00 GiB of SEQ 128KiB 0/100 at T4Q32",
-            "rounds: a round is 9 loads of 1min each, from RND 8KiB 100/0 at T1Q1 to RND 0.5KiB 0/100 at T1Q1; until steady: \
-             RND 4KiB 0/100 average latency; 25 rounds at the most",
+            "rounds: a round is 9 loads of 1min each, from RND 8KiB 100/0 at T1Q1 to RND 0.5KiB 0/100 at \
+             T1Q1; until steady: RND 4KiB 0/100 average latency; 25 rounds at the most",
             "histogram: 20min of RND 4KiB 0/100 at T1Q1, every response time counted",
         ];
         assert_eq!(lines(Test::Latency), want);
         let saturation = &lines(Test::WriteSaturation)[1];
-        let want = "saturation: a round is 30 times 1min of RND 4KiB 0/100 at T4Q32; until steady: RND 4KiB 0/100 IOPS; \
-                    4.00 GiB or 6h at the most";
+        let want = "saturation: a round is 30 times 1min of RND 4KiB 0/100 at T4Q32; until steady: RND 4KiB \
+                    0/100 IOPS; 4.00 GiB or 6h at the most";
         assert_eq!(saturation, want);
         let idle = &lines(Test::HostIdleRecovery)[2];
         assert_eq!(idle, "wait 5 s: 360 times 5s of RND 4KiB 0/100 at T4Q32 and a rest of 5s");

@@ -138,7 +138,8 @@ impl<'a> Subject<'a> {
         let share = self.others.as_ref().and_then(LoadBaseline::share).filter(|&share| share > DISTURBED);
         notes.extend(share.map(|share| {
             format!(
-                "other programs took {:.0} % of the cores meanwhile: rates are too low, and long response times are theirs",
+                "other programs took {:.0} % of the cores meanwhile: rates are too low, and long response \
+                    times are theirs",
                 100.0 * share
             )
         }));

@@ -11,8 +11,8 @@ pub struct ReportArguments {
     /// Page to write; default: report.html in the folder, or the input's name with .html
     #[arg(long, value_name = "FILE", value_parser = crate::html::page_file)]
     pub html: Option<PathBuf>,
-    /// Write the claims of papers as Markdown instead, those that do not hold first; needs JSON of 'study run',
-    /// or a folder of it
+    /// Write the claims of papers as Markdown instead, those that do not hold first; needs JSON of 'study
+    /// run', or a folder of it
     #[arg(long, value_name = "FILE", conflicts_with = "html")]
     pub markdown: Option<PathBuf>,
 }

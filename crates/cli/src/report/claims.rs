@@ -11,8 +11,8 @@ pub(super) fn markdown(studies: &[Table]) -> String {
     let form = if studies.iter().any(|study| study.quick) { "quick" } else { "full" };
     let first = studies.first();
     let mut text = format!(
-        "# Claims of the papers\n\nEvery claim of the five papers beside what the studies measured, in their {form} form (seed {}, \
-         version {}).\n",
+        "# Claims of the papers\n\nEvery claim of the five papers beside what the studies measured, in their \
+         {form} form (seed {}, version {}).\n",
         first.map_or(0, |study| study.seed),
         first.map_or("", |study| &*study.version)
     );
@@ -97,9 +97,9 @@ impl Notes {
 }
 
 const LEGEND: &str = "\
-A figure is to be equalled within a quarter (±25 %), unless a sign marks a bound. Changes are compared as changes. `~` marks a figure \
-that the paper does not print. Figures in parentheses are those that the scenario was made from, verdicts in parentheses are \
-not counted.\n";
+A figure is to be equalled within a quarter (±25 %), unless a sign marks a bound. Changes are compared as \
+changes. `~` marks a figure that the paper does not print. Figures in parentheses are those that the \
+scenario was made from, verdicts in parentheses are not counted.\n";
 
 #[cfg(test)]
 mod tests {

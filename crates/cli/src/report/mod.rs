@@ -85,7 +85,8 @@ struct Studies {
     studies: Vec<Table>,
 }
 
-/// The studies of a folder of files of `tailcut study run --json`, in the order of their list, or of one file.
+/// The studies of a folder of files of `tailcut study run --json`, in the order of their list, or of one
+/// file.
 fn studies(path: &Path) -> Result<Vec<Table>, Failure> {
     if !path.is_dir() {
         return studies_of(path);

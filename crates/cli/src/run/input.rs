@@ -48,8 +48,8 @@ pub fn read_with_warnings(scenario: &mut Scenario, arguments: &RunArguments) -> 
     Ok(found.and(idle_preset(scenario, source, &settings)))
 }
 
-/// What a scenario like `ahead` starts from. A trace, a job file and a data-centre workload end by themselves; the limits
-/// of the built-in load are not theirs, nor is what contradicts those limits an error.
+/// What a scenario like `ahead` starts from. A trace, a job file and a data-centre workload end by
+/// themselves; the limits of the built-in load are not theirs, nor is what contradicts those limits an error.
 fn before_reading(ahead: &Scenario) -> Scenario {
     match ahead.is_synthetic() {
         true => Scenario::default(),
@@ -63,9 +63,9 @@ fn defaults(scenario: &Scenario) -> Vec<Key> {
     keys::list(&mut Scenario { device, ..before_reading(scenario) })
 }
 
-/// A scenario as text, to be edited and run: every key with its value and what it means. A key that has another value
-/// than by default and no effect is a comment with the reason: who reads the text again has not chosen it, and is not
-/// warned of it.
+/// A scenario as text, to be edited and run: every key with its value and what it means. A key that has
+/// another value than by default and no effect is a comment with the reason: who reads the text again has not
+/// chosen it, and is not warned of it.
 pub fn to_be_read_again(scenario: &mut Scenario) -> String {
     let (ineffective, now) = (scenario.ineffective(), keys::list(scenario));
     let differs = |(key, default): &(&Key, Key)| !key.is_section() && key.default != default.default;

@@ -1,8 +1,8 @@
 //! Keys that were set and have no effect.
 //!
-//! One rule for all of them: they are warnings, wherever they are written. A resolved scenario holds every key, so
-//! a key of a file counts only if its value differs from the default. A setting of the command line was meant,
-//! whatever its value is. A value of a preset was not set.
+//! One rule for all of them: they are warnings, wherever they are written. A resolved scenario holds every
+//! key, so a key of a file counts only if its value differs from the default. A setting of the command line
+//! was meant, whatever its value is. A value of a preset was not set.
 
 use super::document::Item;
 use super::keys::{self, Key};
@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use tailcut_base::config::Configure;
 
 /// Compares what a user has written with the part that was read from it, whose values were `defaults`.
-/// `reason` returns why the key at a path has no effect, if it has none. Returns a problem for each reason, at the
-/// first key of the file that it holds for, and another one at the first setting.
+/// `reason` returns why the key at a path has no effect, if it has none. Returns a problem for each reason,
+/// at the first key of the file that it holds for, and another one at the first setting.
 pub fn find(
     part: &mut dyn Configure,
     defaults: &[Key],
@@ -45,8 +45,8 @@ pub fn find(
     Problems::new(sources, found.into_iter().map(problem).collect())
 }
 
-/// The keys of one section that a user has written and whose values are others in `now`, each with both values: as
-/// it was written, and as it is in `now`. `section` has been read already, under this name.
+/// The keys of one section that a user has written and whose values are others in `now`, each with both
+/// values: as it was written, and as it is in `now`. `section` has been read already, under this name.
 pub fn differing(
     name: &str,
     section: &mut dyn Configure,

@@ -48,9 +48,9 @@ pub fn list(part: &mut dyn Configure) -> Vec<Key> {
     lister.finish()
 }
 
-/// The keys whose path or meaning, or the meaning of whose section, contains `pattern`, in any case of letters and
-/// with any kind of dash, each below its section. An empty pattern matches all keys; without a match the list is
-/// empty.
+/// The keys whose path or meaning, or the meaning of whose section, contains `pattern`, in any case of
+/// letters and with any kind of dash, each below its section. An empty pattern matches all keys; without a
+/// match the list is empty.
 pub fn matching(all: &[Key], pattern: &str) -> Vec<Key> {
     if pattern.is_empty() {
         return all.to_vec();
@@ -80,8 +80,8 @@ pub fn similar<'k>(all: &'k [Key], pattern: &str) -> Vec<&'k str> {
         .collect()
 }
 
-/// What `--set` may begin with, for shells to complete: `key=`, or `key=value` for each value where a key takes
-/// names or `true` and `false`.
+/// What `--set` may begin with, for shells to complete: `key=`, or `key=value` for each value where a key
+/// takes names or `true` and `false`.
 pub fn settings(all: &[Key]) -> Vec<String> {
     let values = |key: &Key| match key.kind {
         FLAG => vec![String::from("false"), String::from("true")],

@@ -90,9 +90,9 @@ impl Written {
     }
 }
 
-/// Every key of `part` with its value and what it means, below the version that wrote it. Those in `idle`, by their
-/// paths, have no effect for the reason given and are comments, so reading the text again does not warn of
-/// values that the reader did not choose.
+/// Every key of `part` with its value and what it means, below the version that wrote it. Those in `idle`, by
+/// their paths, have no effect for the reason given and are comments, so reading the text again does not warn
+/// of values that the reader did not choose.
 pub fn to_be_read_again(part: &mut dyn Configure, idle: &BTreeMap<String, String>) -> String {
     format!("{}\n{}", version::line(), writer::write_except(part, Comments::Shown, idle))
 }

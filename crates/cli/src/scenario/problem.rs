@@ -168,7 +168,8 @@ mod tests {
     #[test]
     fn a_problem_shows_its_line_and_a_caret() {
         let text = "a = 1\n\nb = \"µs\" # end\n";
-        let want = "error: this is wrong\n --> drive.toml:3:5\n  |\n3 | b = \"µs\" # end\n  |     ^^^^\n  = help: write it right\n";
+        let want = "error: this is wrong\n --> drive.toml:3:5\n  |\n3 | b = \"µs\" # end\n  |     ^^^^\n  = \
+            help: write it right\n";
         assert_eq!(render(text, 11..16), want);
     }
 

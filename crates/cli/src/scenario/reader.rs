@@ -321,7 +321,8 @@ impl KeyVisitor for Reader<'_> {
                     let first = keys::list(part).into_iter().find(|key| !key.is_section());
                     let such_as = first.map_or(String::new(), |key| format!(", such as {path}.{}", key.path));
                     let remedy = format!(
-                        "set its keys{such_as}; in a file, write [{path}] on a line of its own and the keys below it"
+                        "set its keys{such_as}; in a file, write [{path}] on a line of its own and the keys \
+                            below it"
                     );
                     self.refuse(key, &item.place, Refusal::new(wrong, remedy));
                 }

@@ -157,7 +157,8 @@ fn settings_are_blamed_by_themselves() {
     let report = wrong("", &sets);
     for part in [
         "error: device: this is a whole number, not a section\n --> --set device=3\n                  ^\n",
-        "error: unknown key 'reads' at the top level\n --> --set reads=0.5\n           ^^^^^\n = help: did you mean 'load.reads'?\n",
+        "error: unknown key 'reads' at the top level\n --> --set reads=0.5\n           ^^^^^\n = help: did \
+            you mean 'load.reads'?\n",
         "error: a setting needs a '=' between key and value\n --> --set seed\n           ^^^^\n",
     ] {
         assert!(report.contains(part), "{report}");
@@ -228,7 +229,8 @@ flash.program = 2020-01-01
         "seed: 'many' is not a whole number",
         "title: this is a list, not a text",
         "load: this is a whole number, not a section",
-        "help: set its keys, such as load.reads; in a file, write [load] on a line of its own and the keys below it",
+        "help: set its keys, such as load.reads; in a file, write [load] on a line of its own and the keys \
+            below it",
         "device.buffer: 'yes' is neither true nor false",
         "help: write true, without quotes",
         "device.victim: there is no 'true'",

@@ -22,7 +22,8 @@ pub fn write(part: &mut dyn Configure, comments: Comments) -> String {
     write_except(part, comments, &BTreeMap::new())
 }
 
-/// As [`write()`], with the keys in `idle` as comments, each with the reason why it has no effect: keys by their paths.
+/// As [`write()`], with the keys in `idle` as comments, each with the reason why it has no effect: keys by
+/// their paths.
 pub fn write_except(part: &mut dyn Configure, comments: Comments, idle: &BTreeMap<String, String>) -> String {
     let mut writer = Writer::new(comments, idle, String::new());
     part.configure(&mut writer);

@@ -141,7 +141,8 @@ impl Served {
         let written = load(&mut scenario, arguments.scenario.as_deref(), &arguments.sets, is_emulated)?;
         let has_array = scenario.array.drives > 0;
         if has_array && arguments.drives.is_some() {
-            let both = "--drives serves each drive for itself, and array.drives makes an array of them: leave out one";
+            let both = "--drives serves each drive for itself, and array.drives makes an array of them: \
+                leave out one";
             return Err(Failure::Input(both.into()));
         }
         let devices = match arguments.devices.as_slice() {
@@ -242,11 +243,13 @@ impl Served {
                 Remedy::Release => "take it out of use first (umount, swapoff, mdadm --stop, dmsetup remove)",
                 Remedy::Erase => "give another one, or erase its first two blocks if that may be lost",
                 Remedy::GiveAllMembers if purpose == OpenPurpose::Serve => {
-                    "to open the array, give all of its members, each with --device, and --set array.drives=N for \
-                     their number; --force serves this one as a plain drive, and what it holds may be lost"
+                    "to open the array, give all of its members, each with --device, and --set \
+                     array.drives=N for their number; --force serves this one as a plain drive, and what it \
+                     holds may be lost"
                 }
                 Remedy::GiveAllMembers => {
-                    "give all members of the array, each with --device, and --set array.drives=N for their number"
+                    "give all members of the array, each with --device, and --set array.drives=N for their \
+                        number"
                 }
             };
             Some(format!("{} is not opened for writing: {why}; {remedy}", device.display()))

@@ -119,8 +119,8 @@ fn log_and_serve(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), 
 fn made(served: &Served, may_hold_store: bool, mut clock: Clock) -> Result<AnyDrive, BuildError> {
     let mut drive = served.make(clock)?;
     if served.is_array() && !may_hold_store && finding::holds_store(&mut drive, &mut clock) {
-        let why = "the array holds a tailcut key-value store: serve it with 'tailcut serve kv', or export it with \
-                   --read-only, or with --force if that may be overwritten";
+        let why = "the array holds a tailcut key-value store: serve it with 'tailcut serve kv', or export it \
+                   with --read-only, or with --force if that may be overwritten";
         return Err(BuildError::Plan(why.into()));
     }
     let tone = ColorMode::of_stderr();
@@ -210,7 +210,7 @@ fn watch(
     History::end(history);
 }
 
-const OUT_OF_DESCRIPTORS: &str = "no descriptors or memory for further clients, who wait until there are: raise the limit \
-     (LimitNOFILE, ulimit -n), or lower --connections";
+const OUT_OF_DESCRIPTORS: &str = "no descriptors or memory for further clients, who wait until there are: \
+     raise the limit (LimitNOFILE, ulimit -n), or lower --connections";
 /// How often the status line changes.
 const GLANCE_EVERY: Duration = Duration::from_secs(1);

@@ -58,8 +58,8 @@ pub fn greeting(
 fn attempts(address: &Address, name: &str) -> String {
     let uri = address.uri(name);
     format!(
-        "  nbdinfo '{uri}'\n  \
-         fio --name=try --ioengine=nbd --uri='{uri}' --rw=randread --bs=4k --iodepth=32 --time_based --runtime=5\n"
+        "  nbdinfo '{uri}'\n  fio --name=try --ioengine=nbd --uri='{uri}' --rw=randread --bs=4k --iodepth=32 \
+         --time_based --runtime=5\n"
     )
 }
 

@@ -4,8 +4,8 @@ use crate::terminal::{ColorMode, TextRole};
 use serde::Serialize;
 use tailcut_rt::emulated::Lateness;
 
-/// A line for each emulated drive that has completed requests, each with the warning that this machine does not
-/// keep up with it, if that is so. `latenesses` is what [`tailcut_rt::AnyDrive::latenesses`] returns.
+/// A line for each emulated drive that has completed requests, each with the warning that this machine does
+/// not keep up with it, if that is so. `latenesses` is what [`tailcut_rt::AnyDrive::latenesses`] returns.
 pub fn show(latenesses: &[(usize, Lateness)], tone: ColorMode) -> String {
     let mut text = String::new();
     for (member, lateness) in latenesses.iter().filter(|(_, lateness)| lateness.histogram().count() > 0) {

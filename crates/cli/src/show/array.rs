@@ -93,8 +93,8 @@ fn stage_line(stages: &StageReport) -> String {
 fn log_lines(log: &LogReport, groups: u32) -> String {
     let free: Vec<String> = log.free_rows.iter().map(u32::to_string).collect();
     let mut text = format!(
-        "  collection moved {:.2} blocks for each block written; it emptied {} (a segment of each drive), {} valid on \
-         average\n",
+        "  collection moved {:.2} blocks for each block written; it emptied {} (a segment of each drive), {} \
+         valid on average\n",
         log.moved,
         counted(log.rows_collected, "row"),
         per_cent(log.victim_utilisation),
@@ -108,8 +108,8 @@ fn log_lines(log: &LogReport, groups: u32) -> String {
     );
     if groups > 1 {
         text += &format!(
-            "  the R-group that takes the writes (front end) changed {}\n  reads by the state of their R-group, with their \
-             mean latency: {}\n",
+            "  the R-group that takes the writes (front end) changed {}\n  reads by the state of their \
+             R-group, with their mean latency: {}\n",
             counted(log.rotations, "time"),
             by_group(log)
         );
@@ -161,7 +161,8 @@ fn reads(array: &ArrayReport) -> String {
     let refused = match array.without_turns {
         0 => String::new(),
         drives => format!(
-            "  {drives} of them collect whenever they like: they do not know turns (device.control_api, array.turns)\n"
+            "  {drives} of them collect whenever they like: they do not know turns (device.control_api, \
+                array.turns)\n"
         ),
     };
     format!("{}{refused}", around.concat())

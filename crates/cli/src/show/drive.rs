@@ -232,7 +232,8 @@ fn transactions(d: &DriveReport) -> Row {
     row("transactions", count(all), &count(d.transactions_least), remark)
 }
 
-/// Shares of memory requests, by the parallelism of the transactions that served them, with Sprinkler's names.
+/// Shares of memory requests, by the parallelism of the transactions that served them, with Sprinkler's
+/// names.
 fn parallelism(d: &DriveReport) -> String {
     let names = ["one page (NON-PAL)", "planes (PAL1)", "dies (PAL2)", "both (PAL3)"];
     let named = names.into_iter().zip(d.parallelism_shares);

@@ -100,9 +100,9 @@ fn overloaded(report: &Report, overload: Overload) -> String {
         }
     };
     format!(
-        "Overload: {backlog}; the drive completed {rate}/s. Latencies are those of the {} requests that fell due in the \
-         measurement and were answered: they count from the moment a request was due and grow with the length of the \
-         run.\n",
+        "Overload: {backlog}; the drive completed {rate}/s. Latencies are those of the {} requests that fell \
+         due in the measurement and were answered: they count from the moment a request was due and grow \
+         with the length of the run.\n",
         show_count(report.all().requests as f64),
     )
 }

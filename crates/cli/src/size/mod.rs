@@ -48,8 +48,8 @@ fn costs(arguments: &SizeArguments) -> Result<Costs, Failure> {
 
 fn unknown(missing: &[&str]) -> String {
     format!(
-        "size: nothing is known of the drive without {}; name one with --drive, such as --drive swan-sata, or give \
-         all that was measured, such as --erase 4ms --read 15.6us --write 19.5us",
+        "size: nothing is known of the drive without {}; name one with --drive, such as --drive swan-sata, \
+         or give all that was measured, such as --erase 4ms --read 15.6us --write 19.5us",
         missing.join(", ")
     )
 }

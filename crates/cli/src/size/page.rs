@@ -42,15 +42,18 @@ pub(super) fn page(sizing: &Sizing, arguments: &SizeArguments, width: usize, ton
 /// Columns of a note at most.
 const PAGE: usize = 100;
 
-const TOO_FULL: &str = "No number of groups is enough: beside the 5 % that a log keeps erased ahead of writes, this fill leaves no \
-     space for data that is out of date. The figures are those of a log that is 99.9 % full; use a --fill below 94.9 %.";
+const TOO_FULL: &str = "No number of groups is enough: beside the 5 % that a log keeps erased ahead of \
+     writes, this fill leaves no space for data that is out of date. The figures are those of a log that is \
+     99.9 % full; use a --fill below 94.9 %.";
 
 const NOTES: [&str; 3] = [
-    "Equation 1 of SWAN (Kim et al., ATC 2019, section 3.5) takes the front end to write as fast as its drives can. The \
-     network's line is for one that writes no faster than the network.",
-    "For its own example (4 ms, 15.6 us, 19.5 us, 256 blocks, u = 0.33) the paper prints N = 1.89. Equation 1 gives 3.08; \
-     1.89 is what remains without its erase term. Both are shown; the groups are those of equation 1.",
-    "Reads of the hosts, and what a drive collects by itself, are not in it: segments are written in order and trimmed.",
+    "Equation 1 of SWAN (Kim et al., ATC 2019, section 3.5) takes the front end to write as fast as its \
+     drives can. The network's line is for one that writes no faster than the network.",
+    "For its own example (4 ms, 15.6 us, 19.5 us, 256 blocks, u = 0.33) the paper prints N = 1.89. Equation \
+     1 gives 3.08; 1.89 is what remains without its erase term. Both are shown; the groups are those of \
+     equation 1.",
+    "Reads of the hosts, and what a drive collects by itself, are not in it: segments are written in order \
+        and trimmed.",
 ];
 
 type Row = [String; 3];

@@ -16,7 +16,8 @@ pub enum StudyCommand {
     /// Run studies and compare measured figures with the paper's; drive tests (pts-iops and others) run on a
     /// simulated drive
     Run(StudyRun),
-    /// List the runs of a study, or print one as a scenario for `tailcut run`; of a drive test, list its stages
+    /// List the runs of a study, or print one as a scenario for `tailcut run`; of a drive test, list its
+    /// stages
     Show {
         /// The study
         id: String,

@@ -67,7 +67,8 @@ pub const ALL: [DriveTest; 8] = [
     DriveTest {
         test: Test::DemandIntensity,
         id: "pts-dirth",
-        title: "Demand intensity: IOPS by threads and queue depth, and response time histograms at three of these points",
+        title: "Demand intensity: IOPS by threads and queue depth, and response time histograms at three of \
+            these points",
         source: "SNIA SSS PTS 2.0, section 14",
     },
 ];
@@ -111,7 +112,8 @@ impl DriveTest {
     pub fn elsewhere(&self) -> String {
         let test = self.test.name();
         format!(
-            "Other drives: 'tailcut pts {test} --set device.preset=NAME', an emulated one with --real-time, a real one with --device PATH"
+            "Other drives: 'tailcut pts {test} --set device.preset=NAME', an emulated one with --real-time, \
+                a real one with --device PATH"
         )
     }
 
@@ -119,8 +121,8 @@ impl DriveTest {
     pub fn no_case(&self) -> Failure {
         let (id, test) = (self.id, self.test.name());
         Failure::Input(format!(
-            "{id} has no run that is a scenario by itself: its loads follow one another on one drive\n  \
-             'tailcut study show {id}' has its stages, 'tailcut pts {test} --json FILE' the figures of every load"
+            "{id} has no run that is a scenario by itself: its loads follow one another on one drive\n  'tailcut \
+             study show {id}' has its stages, 'tailcut pts {test} --json FILE' the figures of every load"
         ))
     }
 

@@ -134,8 +134,8 @@ pub fn verdict_cell(row: &Row) -> String {
 }
 
 fn overview(studies: &[tailcut_study::Table]) -> String {
-    let caption = "A dot for each figure that a paper gives: ours over the paper's. Between the dashed lines they differ by no more than a quarter (±25 %); \
-        a bound may hold outside of them.";
+    let caption = "A dot for each figure that a paper gives: ours over the paper's. Between the dashed lines \
+        they differ by no more than a quarter (±25 %); a bound may hold outside of them.";
     let mut html = chart("ratios", "Ours over the papers'", caption, &[], "");
     let head = [
         ("study", Column::Text),
@@ -283,7 +283,8 @@ mod tests {
     fn figures_stand_beside_the_papers_with_their_notes() {
         let html = page(&[study("none-1")]).render();
         assert!(html.contains(
-            "<td class=\"r\">1.00 GB/s</td><td class=\"r\">3.00 GB/s</td><td class=\"r off\">3.00</td><td>no</td>"
+            "<td class=\"r\">1.00 GB/s</td><td class=\"r\">3.00 GB/s</td><td class=\"r \
+                off\">3.00</td><td>no</td>"
         ));
         assert!(html.contains("<p class=\"soft\">short &amp; quick</p>"));
         assert!(html.contains("<li>a &lt;wider&gt; bus</li>"));
@@ -293,7 +294,8 @@ mod tests {
     #[test]
     fn claims_that_do_not_hold_come_first() {
         let html = page(&[study("swan-0")]).render();
-        let cause = "<td>16 chips</td><td>bandwidth</td><td class=\"r\">1.00 GB/s</td><td class=\"r\">3.00 GB/s</td>\
+        let cause = "<td>16 chips</td><td>bandwidth</td><td class=\"r\">1.00 GB/s</td><td class=\"r\">3.00 \
+            GB/s</td>\
                      <td class=\"words\">a &lt;wider&gt; bus</td>";
         assert!(html.contains(cause) && html.contains("<td class=\"r\">1 (50 %)</td>"), "{html}");
         let beyond = page(&[study("beyond-0")]).render();

@@ -262,7 +262,8 @@ holds: within a quarter (±25
             "(no)",
             "(3.00 x)",
             "(yes)",
-            "\u{2265}, \u{2264}: a bound; a figure in parentheses: the scenario was made from it; (yes), (no): not",
+            "\u{2265}, \u{2264}: a bound; a figure in parentheses: the scenario was made from it; (yes), \
+                (no): not",
         ] {
             let shown = shown.replace("\n", " ");
             assert!(shown.contains(words), "{words}\n{shown}");

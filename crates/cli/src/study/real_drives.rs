@@ -180,11 +180,13 @@ fn presets(points: &[Point]) -> Result<Vec<Preset>, Failure> {
 fn notes(points: &[Point], test: &TestRun, seeds: u64) -> Vec<String> {
     let mut notes = vec![
         format!(
-            "Each run of random writes or a mix measures {} of virtual time after {}; {seeds} of them per point.",
+            "Each run of random writes or a mix measures {} of virtual time after {}; {seeds} of them per \
+                point.",
             test.measured, test.warm_up
         ),
         format!(
-            "Latencies include {} of the client. Percentiles with fewer than 10 requests beyond are left out.",
+            "Latencies include {} of the client. Percentiles with fewer than 10 requests beyond are left \
+                out.",
             test.client_cost
         ),
     ];

@@ -146,7 +146,8 @@ fn complete(file: &Path, origin: &Origin) -> Result<Vec<Table>, Failure> {
     Ok(resumed.studies.into_iter().filter(is_complete).collect())
 }
 
-const RESUMES: &str = "--resume continues a run of several studies from the file of --json: name a file, and several studies or --all";
+const RESUMES: &str = "--resume continues a run of several studies from the file of --json: name a file, and \
+    several studies or --all";
 
 #[cfg(test)]
 mod tests {

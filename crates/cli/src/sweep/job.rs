@@ -45,12 +45,13 @@ impl Job {
         let version = env!("CARGO_PKG_VERSION");
         match files.into_iter().find(|file| !file.is_empty()) {
             Some(file) => format!(
-                "run {} is another one here: {file} has another content, or this version, {version}, is another; \
-                 put the same file and the same tailcut on every machine",
+                "run {} is another one here: {file} has another content, or this version, {version}, is \
+                 another; put the same file and the same tailcut on every machine",
                 self.digest
             ),
             None => format!(
-                "run {} is another one here: this version, {version}, is another; put the same tailcut on every machine",
+                "run {} is another one here: this version, {version}, is another; put the same tailcut on \
+                    every machine",
                 self.digest
             ),
         }

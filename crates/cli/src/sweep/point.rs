@@ -32,7 +32,8 @@ pub fn check_workload(scenario: &Scenario) -> Result<(), Failure> {
     match scenario.sources(sectors, false) {
         Ok(_) => Ok(()),
         Err(InputError::Trace(error @ TraceError::BadRecords { .. })) => Err(Failure::Input(format!(
-            "{error}\nto leave such lines out, write the trace anew: tailcut trace convert IN OUT --to FORMAT --skip-bad-lines"
+            "{error}\nto leave such lines out, write the trace anew: tailcut trace convert IN OUT --to \
+                FORMAT --skip-bad-lines"
         ))),
         Err(error) => Err(Failure::Input(error.in_full())),
     }

@@ -386,8 +386,8 @@ fn life(report: &Value) -> Option<f64> {
 }
 
 /// Whether erases and programs keep step, but for a tenth: a drive that begins with erased blocks erases too
-/// little at first, and one that collects ahead of need too much. An array that writes a log fills its drives in step:
-/// each block has to have had its turn.
+/// little at first, and one that collects ahead of need too much. An array that writes a log fills its drives
+/// in step: each block has to have had its turn.
 fn is_steady(report: &Value) -> bool {
     let has_log = report["array"]["log"].is_object();
     if has_log && report["drive"]["lifetime"]["passes"].as_f64().is_none_or(|passes| passes < 1.0) {

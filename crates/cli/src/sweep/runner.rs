@@ -18,9 +18,9 @@ pub struct Progress {
     pub all: u64,
 }
 
-/// Runs the points that are not in `records` yet, and records each as soon as it is finished. Returns when all
-/// are finished, or when the pool is to stop; points finished by then are recorded. `tell` is called with the
-/// progress a few times a second.
+/// Runs the points that are not in `records` yet, and records each as soon as it is finished. Returns when
+/// all are finished, or when the pool is to stop; points finished by then are recorded. `tell` is called with
+/// the progress a few times a second.
 ///
 /// # Errors
 /// Records that cannot be written.

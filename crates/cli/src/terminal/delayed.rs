@@ -4,8 +4,8 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Shows something after a delay, from a thread of its own, so the working thread need not poll a clock. What is
-/// shown goes away when this is dropped, which also ends the delay.
+/// Shows something after a delay, from a thread of its own, so the working thread need not poll a clock. What
+/// is shown goes away when this is dropped, which also ends the delay.
 pub(super) struct Delayed {
     /// Ends the thread when it is dropped.
     stop: Option<Sender<()>>,

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use tailcut_base::Time;
 use tailcut_base::quantity::show_count;
 
-/// The progress of one run. Shows nothing where standard error is no terminal, and nothing during
-/// the first two seconds; a sign of life after them where nothing was counted yet, as while a trace is read. Goes away
+/// The progress of one run. Shows nothing where standard error is no terminal, and nothing during the first
+/// two seconds; a sign of life after them where nothing was counted yet, as while a trace is read. Goes away
 /// when it is dropped.
 pub struct Progress {
     /// The current activity, in a word or two.

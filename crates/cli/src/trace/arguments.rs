@@ -8,10 +8,11 @@ use std::path::PathBuf;
 pub enum TraceCommand {
     /// Characterise a trace: mix, sizes, span, rates, randomness, overwrites, working set
     ///
-    /// A request that is recorded with an earlier time than one before it counts at the latest time before it.
-    /// Gaps before it become longer and those behind it shorter, so a trace out of order appears more bursty than
-    /// the load was. One time that is far too late moves all that follows to one moment. 'tailcut run' replays a
-    /// trace at the same times. Sort a trace by time first, unless only few requests are out of order.
+    /// A request that is recorded with an earlier time than one before it counts at the latest time before
+    /// it. Gaps before it become longer and those behind it shorter, so a trace out of order appears more
+    /// bursty than the load was. One time that is far too late moves all that follows to one moment. 'tailcut
+    /// run' replays a trace at the same times. Sort a trace by time first, unless only few requests are out
+    /// of order.
     Info {
         /// The trace
         file: PathBuf,

@@ -49,9 +49,10 @@ fn describe(info: &Info, tone: ColorMode) -> String {
         number_of_disks(info.disks.len()),
         show_bytes(info.span_bytes as f64)
     );
-    let out_of_order = "out of order in time: each counts at the latest time before it, so that rates come out too \
-                        bursty; sort the trace by time";
-    let unmatched = "without a single request (merged, split, or issued before the trace): their response times are left out";
+    let out_of_order = "out of order in time: each counts at the latest time before it, so that rates come \
+                        out too bursty; sort the trace by time";
+    let unmatched = "without a single request (merged, split, or issued before the trace): their response \
+        times are left out";
     for (count, noun, what) in [
         (info.bad_lines, "bad line", "skipped"),
         (info.backwards, "request", out_of_order),

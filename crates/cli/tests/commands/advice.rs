@@ -232,7 +232,7 @@ fn a_key_that_was_replaced_names_its_successor() {
     let text = report(&["trace.read_class=2"]);
     assert_eq!(
         text,
-        "error: trace.read_class: this key is gone\n --> --set trace.read_class=2\n                 ^^^^^^^^^^\n = help: set \
-         workload.read_class instead"
+        "error: trace.read_class: this key is gone\n --> --set trace.read_class=2\n                 ^^^^^^^^^^\n \
+         = help: set workload.read_class instead"
     );
 }

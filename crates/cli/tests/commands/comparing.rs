@@ -224,7 +224,8 @@ fn seeds_are_runs_of_their_own_and_give_the_noise() {
     assert!(results["effects"][0]["noise"].as_f64().expect("several seeds") > 0.0);
     let csv = fs::read_to_string(place.path("tailcut-compare/compare.csv")).expect("a table");
     assert_eq!(csv.lines().count(), 1 + 8 * 3);
-    let head = "workload.depth,device.gc.victim,suspend,seed,rank,pareto,digest,history,mean(read) [ns],p50(read) [ns],waf [x],error";
+    let head = "workload.depth,device.gc.victim,suspend,seed,rank,pareto,digest,history,mean(read) \
+        [ns],p50(read) [ns],waf [x],error";
     assert_eq!(csv.lines().next(), Some(head));
     assert!(csv.lines().nth(1).expect("a row").starts_with("8,greedy,off,5,"));
 }
@@ -396,7 +397,12 @@ fn a_run_that_fails_is_a_result_that_says_so() {
 #[test]
 fn a_file_can_hold_the_grid_and_a_part_of_it_is_enough() {
     let place = Place::new();
-    place.put("grid.toml", b"[vary]\n\"workload.depth\" = [8, 4, 2]\n[levels.policy]\ngreedy = []\nfifo = [\"device.gc.victim=fifo\"]\nrandom = [\"device.gc.victim=random\"]\n[on-off]\nclasses = [\"workload.read_class=2\"]\n");
+    place.put(
+        "grid.toml",
+        b"[vary]\n\"workload.depth\" = [8, 4, 2]\n[levels.policy]\ngreedy = []\nfifo = \
+        [\"device.gc.victim=fifo\"]\nrandom = [\"device.gc.victim=random\"]\n[on-off]\nclasses = \
+        [\"workload.read_class=2\"]\n",
+    );
     let base = ["compare", "small.toml", "--quiet", "--grid", "grid.toml"];
     let text = place.text(&[&base[..], &["--dry-run"]].concat());
     assert!(text.ends_with("18 points, 18 runs\n"), "{text}");

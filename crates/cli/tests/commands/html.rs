@@ -13,7 +13,8 @@ const PHONE: View = View { width: 360, dark: true };
 /// The charts with their series and the number of elements in each: `chips` -> [(`all`, 64)].
 fn charts(browser: &mut Browser) -> Vec<(String, Vec<(String, usize)>)> {
     let drawn = browser.evaluate(
-        "[...document.querySelectorAll('figure[data-chart]')].map((f) => f.dataset.chart + '=' + f.dataset.drawn)",
+        "[...document.querySelectorAll('figure[data-chart]')].map((f) => f.dataset.chart + '=' + \
+            f.dataset.drawn)",
     );
     let chart = |text: &Value| {
         let (name, series) =
@@ -62,8 +63,9 @@ fn assert_keyboard(browser: &mut Browser, file: &Path) {
     for _ in 0..500 {
         browser.press("Tab", 9);
         let on = browser.evaluate(
-            "document.activeElement.matches('body') ? '' : getComputedStyle(document.activeElement).outlineStyle + ' ' \
-             + document.activeElement.matches('summary, button, nav a')",
+            "document.activeElement.matches('body') ? '' : \
+             getComputedStyle(document.activeElement).outlineStyle + ' ' + \
+             document.activeElement.matches('summary, button, nav a')",
         );
         match on.as_str() {
             Some("") => break,
@@ -80,7 +82,8 @@ fn assert_keyboard(browser: &mut Browser, file: &Path) {
     assert_eq!(Some(reached), wanted, "all are reached by keys");
     browser.evaluate("document.querySelector('details.data summary').focus()");
     browser.press("Enter", 13);
-    let rows = "new Promise((done) => setTimeout(() => done(document.querySelectorAll('details.data[open] tr').length), 200))";
+    let rows = "new Promise((done) => setTimeout(() => done(document.querySelectorAll('details.data[open] \
+        tr').length), 200))";
     assert!(browser.evaluate(rows).as_u64() > Some(1), "the table of the chart is there");
 }
 
@@ -90,7 +93,8 @@ fn assert_print(browser: &mut Browser, file: &Path) {
     browser.print();
     assert_eq!(browser.evaluate("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)");
     assert_eq!(browser.evaluate("document.querySelectorAll('details.more:not([open])').length"), 0);
-    let wide = "[...document.querySelectorAll('.plot svg')].filter((svg) => svg.getBoundingClientRect().width > 681).length";
+    let wide = "[...document.querySelectorAll('.plot svg')].filter((svg) => \
+        svg.getBoundingClientRect().width > 681).length";
     assert_eq!(browser.evaluate(wide), 0);
     assert!(browser.pdf().len() > 20_000);
     browser.assert_content("in print");
@@ -139,10 +143,14 @@ fn the_page_of_a_run_shows_what_its_json_says() {
     );
     // The areas of the causes fill all below the curve: the greatest gap, relative to the curve.
     let gap = browser.evaluate(
-        "(() => { const series = drawn.get(document.querySelector('figure[data-chart=tail]')).getOption().series;\
-         const curve = new Map(series.pop().data), areas = series.map((one) => one.data);\
-         const sum = (at) => areas.reduce((total, area) => total + area[at][1], 0);\
-         return Math.max(...areas[0].map(([x], at) => Math.abs(sum(at) / curve.get(x) - 1))); })()",
+        "(() => { const series = \
+            drawn.get(document.querySelector('figure[data-chart=tail]')).getOption().series;\
+         const \
+            curve = new Map(series.pop().data), areas = series.map((one) => one.data);\
+         const sum = \
+            (at) => areas.reduce((total, area) => total + area[at][1], 0);\
+         return \
+            Math.max(...areas[0].map(([x], at) => Math.abs(sum(at) / curve.get(x) - 1))); })()",
     );
     assert!(gap.as_f64().expect("a number") < 1e-6, "{gap}");
     let timeline = &report["detail"]["timeline"];
@@ -181,8 +189,10 @@ fn a_chart_of_a_run_is_made_of_its_numbers() {
     let mut browser = Browser::start();
     browser.open(&place.path("page.html"), DESK);
     let chosen = browser.evaluate(
-        "[...document.querySelectorAll('figure')].map((f) => drawn.get(f)).flatMap((c) => c.getOption().series)\
-         .filter((s) => s.name === 'read' && s.data.length && s.data[0].length === 4)[0].data.map((p) => [p[2], p[3]])",
+        "[...document.querySelectorAll('figure')].map((f) => drawn.get(f)).flatMap((c) => \
+            c.getOption().series)\
+         .filter((s) => s.name === 'read' && s.data.length && \
+            s.data[0].length === 4)[0].data.map((p) => [p[2], p[3]])",
     );
     let curve = report["detail"]["kinds"][1]["curve"].as_array().expect("a curve");
     let drawn = chosen.as_array().expect("points");
@@ -192,7 +202,8 @@ fn a_chart_of_a_run_is_made_of_its_numbers() {
     // A selection by a button is drawn.
     browser.evaluate("document.querySelector('.choice button[value=erase]').click()");
     let most = browser.evaluate(
-        "Math.max(...drawn.get(document.querySelector('figure[data-chart=chips]')).getOption().series[0].data.map((d) => d[2]))",
+        "Math.max(...drawn.get(document.querySelector('figure[data-chart=chips]')).getOption().series[0].data.map((d) \
+            => d[2]))",
     );
     let held = report["detail"]["timeline"]["chips"]["held"].as_array().expect("kinds of work");
     let erase = held.iter().find(|one| one["holder"] == "erase").expect("it is there");

@@ -350,7 +350,8 @@ fn a_report_without_a_measurement_says_so_at_its_top() {
     place.refused(1, &none);
     let saved = place.json("out/report.json");
     let why = saved["unmeasured"].as_str().expect("nothing was measured");
-    let named = "no request fell into the measurement: the run ended after 300 requests (run.requests), within the ramp of ";
+    let named = "no request fell into the measurement: the run ended after 300 requests (run.requests), \
+        within the ramp of ";
     assert!(why.starts_with(named) && why.contains("(run.ramp); raise the one or lower the other"), "{why}");
     let page = std::fs::read_to_string(place.path("out.html")).expect("it is written");
     let (before, _) = page.split_once("Nothing was measured, and all figures are zero").expect("it is said");
@@ -408,7 +409,8 @@ fn what_was_made_of_a_trace_stands_above_the_figures() {
     let note = "2 requests were recorded before their predecessors";
     assert!(text.find(note).is_some_and(|at| at < throughput), "{text}");
     let words: Vec<&str> = text.split_whitespace().collect();
-    let part = "within a page of the drive (16.0 KiB) are 100 % of the writes: the drive reads the rest of such a page";
+    let part = "within a page of the drive (16.0 KiB) are 100 % of the writes: the drive reads the rest of \
+        such a page";
     assert!(words.join(" ").contains(part), "{text}");
     let text = place.text(&replay("t.csv", &["--set", "device.geometry.page=4KiB"]));
     assert!(!text.contains("within a page"), "{text}");

@@ -1,5 +1,5 @@
-//! The user's guide and the recipes: every command in them is run, every line of output in them must occur, and
-//! every change of a source file in them must apply.
+//! The user's guide and the recipes: every command in them is run, every line of output in them must occur,
+//! and every change of a source file in them must apply.
 //!
 //! The words after the opening fence determine how a block is tested:
 //!

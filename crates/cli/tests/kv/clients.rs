@@ -54,18 +54,28 @@ fn pymemcache_is_served() {
         "
 import sys
 from pymemcache.client.base import Client
-client = Client((sys.argv[1], int(sys.argv[2])), default_noreply=False, timeout=60)
-values = {'key%d' % n: (b'%d,' % n) * 5000 for n in range(400)}
+client = Client((sys.argv[1], \
+            int(sys.argv[2])), default_noreply=False, timeout=60)
+values = {'key%d' % n: (b'%d,' % n) * 5000 \
+            for n in range(400)}
 assert client.set_many(values) == []
 keys = list(values)
-assert all(client.get_many(keys[at:at + 50]) == {k: values[k] for k in keys[at:at + 50]} for at in range(0, 400, 50))
-assert client.set('n', 5) and client.incr('n', 3) == 8 and client.decr('n', 9) == 0
-assert client.add('n', 1) is False and client.replace('n', b'1') and client.append('n', b'2')
+assert \
+            all(client.get_many(keys[at:at + 50]) == {k: values[k] for k in keys[at:at + 50]} for at in \
+            range(0, 400, 50))
+assert client.set('n', 5) and client.incr('n', 3) == 8 and client.decr('n', \
+            9) == 0
+assert client.add('n', 1) is False and client.replace('n', b'1') and client.append('n', \
+            b'2')
 value, cas = client.gets('n')
-assert value == b'12' and client.cas('n', b'x', cas) is True and client.cas('n', b'y', cas) is False
-assert client.touch('n', 100) and client.delete('n') and client.get('n') is None
-assert client.stats()[b'curr_items'] == 400 and client.version().startswith(b'1.6')
-assert client.flush_all() and client.get('key1') is None
+assert value == b'12' and client.cas('n', b'x', cas) is True \
+            and client.cas('n', b'y', cas) is False
+assert client.touch('n', 100) and client.delete('n') and \
+            client.get('n') is None
+assert client.stats()[b'curr_items'] == 400 and \
+            client.version().startswith(b'1.6')
+assert client.flush_all() and client.get('key1') is \
+            None
 print('good')
 ",
     );

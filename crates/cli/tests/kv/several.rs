@@ -136,23 +136,30 @@ fn run_python(modules: &str, script: &str, at: &[&str]) -> bool {
 const ALONE: &str = "
 import sys
 at, gone = sys.argv[2:5], sys.argv[5:]
-keys = ['key%d' % n for n in range(300)]
+keys = ['key%d' % n for n in \
+    range(300)]
 if sys.argv[1] == 'pymemcache':
     from pymemcache.client.hash import HashClient
-    client = HashClient(at, default_noreply=False, ignore_exc=True, retry_attempts=0, dead_timeout=3600, timeout=60)
+    client \
+    = HashClient(at, default_noreply=False, ignore_exc=True, retry_attempts=0, dead_timeout=3600, \
+    timeout=60)
 else:
     import pylibmc
-    client = pylibmc.Client(at, behaviors={'ketama_weighted': True, 'remove_failed': 1, 'retry_timeout': 3600})
+    client = pylibmc.Client(at, behaviors={'ketama_weighted': True, \
+    'remove_failed': 1, 'retry_timeout': 3600})
 def get(key):
     try:
         return client.get(key)
-    except Exception as error:
+    except \
+    Exception as error:
         assert gone, error
 if not gone:
-    assert all(client.set(key, key.encode()) for key in keys)
+    assert all(client.set(key, key.encode()) \
+    for key in keys)
 found = [key for key in keys if get(key) == key.encode()]
 if gone:
-    assert len(found) == int(gone[0]), (len(found), gone)
+    assert \
+    len(found) == int(gone[0]), (len(found), gone)
 else:
     assert found == keys
 print('good')

@@ -37,7 +37,8 @@ impl Browser {
         assert!(made.expect("mkfifo starts").success());
         // The browser reads descriptor 3 and writes to 4.
         let script = "exec chromium --headless=new --no-sandbox --disable-gpu --hide-scrollbars \
-            --user-data-dir=\"$0/profile\" --remote-debugging-pipe about:blank 3<\"$0/asks\" 4>\"$0/answers\"";
+            --user-data-dir=\"$0/profile\" --remote-debugging-pipe about:blank 3<\"$0/asks\" \
+            4>\"$0/answers\"";
         let process = Command::new("sh")
             .args(["-c", script])
             .arg(folder.path())
@@ -97,8 +98,8 @@ impl Browser {
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
         self.ask("Emulation.setEmulatedMedia", json!({"media": "", "features": features}));
         self.ask("Page.navigate", json!({"url": format!("file://{}", file.display())}));
-        let ready = "new Promise((done) => { const look = () => document.documentElement?.dataset.ready === 'yes' ? \
-            done(true) : setTimeout(look, 20); look(); })";
+        let ready = "new Promise((done) => { const look = () => document.documentElement?.dataset.ready === \
+            'yes' ? done(true) : setTimeout(look, 20); look(); })";
         self.evaluate(ready);
     }
 

@@ -18,9 +18,9 @@ impl<B: Block> Array<B> {
         }
     }
 
-    /// What holds, beyond [`Array::check`], while no request of the host is unanswered, no drive has a request
-    /// or a control call, and no timer is set: nothing waits, and everything that was allocated for work is
-    /// released.
+    /// What holds, beyond [`Array::check`], while no request of the host is unanswered, no drive has a
+    /// request or a control call, and no timer is set: nothing waits, and everything that was allocated for
+    /// work is released.
     ///
     /// # Errors
     /// The first invariant that is broken.

@@ -175,7 +175,8 @@ impl<B: Block> Core<B> {
         self.drives.check()
     }
 
-    /// What holds of them, and of the superblock, at rest; see [`Array::check_at_rest`](super::Array::check_at_rest).
+    /// What holds of them, and of the superblock, at rest; see
+    /// [`Array::check_at_rest`](super::Array::check_at_rest).
     pub(super) fn check_at_rest(&self) -> Result<(), String> {
         ensure!(self.is_recorded(), "writes of the superblock are in flight");
         ensure!(self.held.is_empty(), "{} writes wait for the superblock", self.held.len());
@@ -252,15 +253,15 @@ impl<B: Block> Core<B> {
         }
     }
 
-    /// True if a request must not start because a drive has no room: a write, or any request but a read if as many
-    /// refused ones are in progress as the array has slots.
+    /// True if a request must not start because a drive has no room: a write, or any request but a read if as
+    /// many refused ones are in progress as the array has slots.
     pub(super) fn is_without_room(&self, op: Op) -> bool {
         let has_slots = self.requests.refused() < self.config.depth;
         self.drives.is_full() && (op == Op::Write || op != Op::Read && !has_slots)
     }
 
-    /// Answers the host for requests that need room: writes at once, others that were submitted before an attempt
-    /// that found none. True if there was one.
+    /// Answers the host for requests that need room: writes at once, others that were submitted before an
+    /// attempt that found none. True if there was one.
     pub(super) fn refuse_stuck(&mut self, now: Time) -> bool {
         let Some(refusal) = self.drives.take_refusal() else { return false };
         self.requests.refuse(now, |op, since| match (op, refusal) {

@@ -8,11 +8,11 @@ use crate::Block;
 use std::fmt;
 use tailcut_base::Time;
 
-/// Progress and findings of the current or the last scrub. Shown as `3 damaged blocks rewritten, 0 beyond repair, 1
-/// mismatches`: damaged blocks are wrong or unreadable; mismatches are stripes whose parity, or blocks whose copies
-/// differed although no block of them is known to be damaged. They have been made to agree, except two copies on
-/// drives without protection information. The first of them are named by
-/// one block that takes part, which need not be the wrong one. What could not be
+/// Progress and findings of the current or the last scrub. Shown as
+/// `3 damaged blocks rewritten, 0 beyond repair, 1 mismatches`: damaged blocks are wrong or unreadable;
+/// mismatches are stripes whose parity, or blocks whose copies differed although no block of them is known to
+/// be damaged. They have been made to agree, except two copies on drives without protection information. The
+/// first of them are named by one block that takes part, which need not be the wrong one. What could not be
 /// compared because a member is missing is reported as not checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scrub {
@@ -101,8 +101,8 @@ impl<B: Block> Array<B> {
         }
     }
 
-    /// Rows of the log collected since the caller last drained the list, in order of collection; at most 4096,
-    /// later ones are dropped. `None` for layouts without a log.
+    /// Rows of the log collected since the caller last drained the list, in order of collection; at most
+    /// 4096, later ones are dropped. `None` for layouts without a log.
     pub fn log_collected(&mut self) -> Option<&mut Vec<Collected>> {
         match &mut self.layout {
             Kind::Raid(_) | Kind::Epochs(_) => None,

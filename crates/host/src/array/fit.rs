@@ -11,7 +11,8 @@ use crate::disk::{BLOCK_BYTES, Disk};
 /// A drive is too small to replace another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the drive has {blocks} blocks of 4 KiB, and the array uses {needed} of each drive: use one that is no smaller"
+    "the drive has {blocks} blocks of 4 KiB, and the array uses {needed} of each drive: use one that is no \
+        smaller"
 )]
 pub struct TooSmall {
     /// Blocks of the drive.
@@ -45,8 +46,9 @@ impl ArrayConfig {
         (blocks < needed).then(|| {
             let (chunk, reserved) = (chunk * BLOCK_BYTES, reserved * BLOCK_BYTES);
             let message = format!(
-                "the smallest drive has {} bytes, and {} are needed for the superblock, {reserved} bytes of journal or \
-                 bitmap (raid.journal) and a chunk of {chunk} bytes: make these smaller, or the drives larger",
+                "the smallest drive has {} bytes, and {} are needed for the superblock, {reserved} bytes of \
+                 journal or bitmap (raid.journal) and a chunk of {chunk} bytes: make these smaller, or the \
+                 drives larger",
                 blocks * BLOCK_BYTES,
                 needed * BLOCK_BYTES
             );

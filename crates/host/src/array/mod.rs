@@ -20,10 +20,10 @@
 //! ([`Core::unflushed`]). A drive without protection information may return wrong data with success: a reader
 //! that can detect that requests another copy ([`Mirror`]).
 //!
-//! A drive without room for a write has not failed: the write is kept and sent again until there is room, in every
-//! layout alike (`drives/room`). Meanwhile the host gets [`Status::NoSpace`] for every write, and for trims and
-//! flushes that do not end within an attempt; reads go on. A refused write may still take effect later, before any
-//! later write of the same blocks.
+//! A drive without room for a write has not failed: the write is kept and sent again until there is room, in
+//! every layout alike (`drives/room`). Meanwhile the host gets [`Status::NoSpace`] for every write, and for
+//! trims and flushes that do not end within an attempt; reads go on. A refused write may still take effect
+//! later, before any later write of the same blocks.
 
 mod check;
 pub mod config;
@@ -199,8 +199,8 @@ impl<B: Block> Array<B> {
         };
         if let (Some(drive), Condition::Optimal) = (self.core.unflushed(), &condition) {
             let why = format!(
-                "drive {drive} could not be flushed: what was not durable before may be lost, and nothing more is \
-                 written; check it, and open the array again"
+                "drive {drive} could not be flushed: what was not durable before may be lost, and nothing \
+                 more is written; check it, and open the array again"
             );
             return Condition::Failed { why };
         }

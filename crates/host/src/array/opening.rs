@@ -60,7 +60,8 @@ pub enum OpenError {
     },
     /// A drive was written by an earlier or later program.
     #[error(
-        "drive {drive} is of format {format}, and this program supports only format {FORMAT}: use the {} that wrote it\
+        "drive {drive} is of format {format}, and this program supports only format {FORMAT}: use the {} \
+            that wrote it\
         {}",
         if *.format < FORMAT { "earlier version" } else { "later version" },
         if *.format < FORMAT { " to copy the data to a new array" } else { "" },
@@ -73,7 +74,8 @@ pub enum OpenError {
     },
     /// A drive belongs to another array.
     #[error(
-        "drives {first} and {second} belong to different arrays ({first_array:032x} and {second_array:032x}): open one array at a time"
+        "drives {first} and {second} belong to different arrays ({first_array:032x} and \
+            {second_array:032x}): open one array at a time"
     )]
     Mixed {
         /// Index of one drive.
@@ -97,8 +99,8 @@ pub enum OpenError {
     },
     /// A drive is smaller than when the array was created.
     #[error(
-        "drive {drive} has {blocks} blocks, and the array uses {needed} of each drive: it has shrunk, or is another one; \
-         leave it out if the layout can do without it"
+        "drive {drive} has {blocks} blocks, and the array uses {needed} of each drive: it has shrunk, or is \
+         another one; leave it out if the layout can do without it"
     )]
     TooSmall {
         /// Index of the drive.
@@ -110,8 +112,8 @@ pub enum OpenError {
     },
     /// A superblock has a valid checksum but impossible content.
     #[error(
-        "the superblock on drive {drive} describes an array that cannot be ({why}): leave the drive out if the layout \
-         can do without it, or restore its first blocks from a copy"
+        "the superblock on drive {drive} describes an array that cannot be ({why}): leave the drive out if \
+         the layout can do without it, or restore its first blocks from a copy"
     )]
     Impossible {
         /// Index of the drive.
@@ -138,8 +140,8 @@ pub enum OpenError {
     },
     /// The given drives could run degraded, and so could the missing ones.
     #[error(
-        "members {:?} of the array are missing. They hold all its data and may be in use without these: give them \
-         as well, or, if nobody uses them, open the array degraded (--degraded) and replace them{}",
+        "members {:?} of the array are missing. They hold all its data and may be in use without these: give \
+         them as well, or, if nobody uses them, open the array degraded (--degraded) and replace them{}",
         numbers(missing),
         list(stale)
     )]
@@ -151,9 +153,9 @@ pub enum OpenError {
     },
     /// Two subsets of the array were used separately.
     #[error(
-        "the array was opened with drives {kept:?} and with drives {others:?} apart from each other, and both have \
-         taken writes: give only the drives of one side to keep what that has, then replace the others, whose writes \
-         since then are lost"
+        "the array was opened with drives {kept:?} and with drives {others:?} apart from each other, and \
+         both have taken writes: give only the drives of one side to keep what that has, then replace the \
+         others, whose writes since then are lost"
     )]
     Diverged {
         /// Drives of the subset with more changes of its superblock.
@@ -163,8 +165,8 @@ pub enum OpenError {
     },
     /// It was created when arrays could have more members.
     #[error(
-        "the array has {members} drives, and this program opens arrays of up to {MEMBERS_MAX}: use the program \
-         that made it"
+        "the array has {members} drives, and this program opens arrays of up to {MEMBERS_MAX}: use the \
+         program that made it"
     )]
     TooMany {
         /// Number of its members.

@@ -1,13 +1,13 @@
 //! The superblock of a member: its description of the array, in its first two blocks.
 //!
-//! Format 4, little-endian: magic (8 bytes), CRC-32C of the rest of the block (u32), format (u32), then identity
-//! of the array (u128), generation (u64), blocks used on each drive (u64), layout, drives, groups and own number
-//! (u32 each), 8 numbers of the layout that never change and 8 that do (u64 each), then for each of
-//! [`MEMBERS_MAX`] members its identity (u128), and for each its presence (1 byte); zeros up to the end. The two
-//! copies are written in turn, so one of them is always whole.
+//! Format 4, little-endian: magic (8 bytes), CRC-32C of the rest of the block (u32), format (u32), then
+//! identity of the array (u128), generation (u64), blocks used on each drive (u64), layout, drives, groups
+//! and own number (u32 each), 8 numbers of the layout that never change and 8 that do (u64 each), then for
+//! each of [`MEMBERS_MAX`] members its identity (u128), and for each its presence (1 byte); zeros up to the
+//! end. The two copies are written in turn, so one of them is always whole.
 //!
-//! Formats 1 to 3 had the format in place of the checksum, and identified blocks of data by their CRC-32C; they
-//! are refused (docs/decisions/block-checksums.md).
+//! Formats 1 to 3 had the format in place of the checksum, and identified blocks of data by their CRC-32C;
+//! they are refused (docs/decisions/block-checksums.md).
 
 use super::DriveId;
 use super::config::LayoutKind;

@@ -80,8 +80,8 @@ impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Doubt::Refused => {
-                "what was written before them may be out of date, and is answered with an error until it is written \
-                 again or deleted"
+                "what was written before them may be out of date, and is answered with an error until it is \
+                 written again or deleted"
             }
             Doubt::Forgotten => "what was written before them may be out of date, and is forgotten",
         })

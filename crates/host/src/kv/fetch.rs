@@ -274,8 +274,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Overwrites damaged copies of the first `count` blocks with intact copies. `is_right` decides whether the
-    /// blocks hold the record.
+    /// Overwrites damaged copies of the first `count` blocks with intact copies. `is_right` decides whether
+    /// the blocks hold the record.
     fn repair_copies(&mut self, fetching: &Fetching, count: usize, is_right: impl Fn(&[Bytes]) -> bool) {
         let Some(flash) = &mut self.flash else { return };
         let Place::Log { unit, .. } = fetching.place else { return };

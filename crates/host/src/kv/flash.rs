@@ -112,8 +112,8 @@ impl Engine {
         flash.jobs.next()
     }
 
-    /// Handles a completion from the disk. True if a change that was refused as [`Refused::Busy`](super::Refused::Busy) may succeed
-    /// now; a read of an item makes no room for one.
+    /// Handles a completion from the disk. True if a change that was refused as
+    /// [`Refused::Busy`](super::Refused::Busy) may succeed now; a read of an item makes no room for one.
     pub fn respond(&mut self, response: Response<Bytes>) -> bool {
         let Some(flash) = &mut self.flash else { return false };
         let is_good = response.status == Status::Success;

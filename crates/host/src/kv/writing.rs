@@ -166,8 +166,8 @@ impl Engine {
         }
     }
 
-    /// Invalidates the record on flash that an index entry pointed to. `needs_tombstone`: if the record is on flash
-    /// and no newer one will be, a tombstone is written.
+    /// Invalidates the record on flash that an index entry pointed to. `needs_tombstone`: if the record is on
+    /// flash and no newer one will be, a tombstone is written.
     pub(super) fn release(&mut self, hash: KeyHash, before: Entry, needs_tombstone: bool) {
         let (Some(home), Some(flash)) = (self.home(before), &mut self.flash) else { return };
         let Place::Log { unit, .. } = Place::decode(home) else { return };

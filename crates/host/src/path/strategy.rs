@@ -228,12 +228,14 @@ impl Strategy {
         let rest = Strategy { adapts: false, spins_on_buffer_hits, hints, ..*self };
         if self.adapts && rest != Strategy::DIRECT {
             return Err(BadValue::new(
-                "\"hybrid\" decides on everything but \"buffer-spin\", \"hit-spin\" and \"room-notice\": leave the others out",
+                "\"hybrid\" decides on everything but \"buffer-spin\", \"hit-spin\" and \"room-notice\": \
+                    leave the others out",
             ));
         }
         if self.layers == Layers::Scsi && (self.finisher != Finisher::SoftInterrupt || !self.interrupts) {
             return Err(BadValue::new(
-                "the SCSI path has its own post-processing and needs interrupts: use \"scsi\" alone, or a path without it",
+                "the SCSI path has its own post-processing and needs interrupts: use \"scsi\" alone, or a \
+                    path without it",
             ));
         }
         if !self.interrupts && !self.has_poll_thread && self.wait != Wait::Spin {

@@ -327,7 +327,8 @@ fn blocks_go_through_without_a_copy() {
     assert_eq!(machine.widened(), 0);
 }
 
-/// One flush is at the disk, those that come meanwhile share the next, and a failure is that of all that share it.
+/// One flush is at the disk, those that come meanwhile share the next, and a failure is that of all that
+/// share it.
 #[test]
 fn flushes_share_one() {
     let mut random = Stream::new(1, "flushes");

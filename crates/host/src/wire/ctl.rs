@@ -113,8 +113,8 @@ fn call<'l>(name: &str, words: &mut impl Iterator<Item = &'l str>, now: Time) ->
             let windows = Windows { from, period, length };
             if !windows.are_valid() {
                 return Err(BadValue::new(format!(
-                    "{name} LENGTH: {length} is no length of a window in every {period} (PERIOD); give a time above 0 and up \
-                     to the period"
+                    "{name} LENGTH: {length} is no length of a window in every {period} (PERIOD); give a \
+                     time above 0 and up to the period"
                 )));
             }
             Control::SetWindows(windows)
@@ -175,14 +175,16 @@ fn later<'l>(
 pub fn show_reply(call: &Control, reply: &ControlReply) -> String {
     let why = match (reply, call) {
         (ControlReply::Invalid, Control::SetThresholds(GcThresholds { low, high })) => format!(
-            "set-thresholds {low} {high}: LOW is at least 2, and a plane that is full of data must be able to have HIGH free \
-             blocks; take other numbers, 'get-thresholds' shows those in force"
+            "set-thresholds {low} {high}: LOW is at least 2, and a plane that is full of data must be able \
+             to have HIGH free blocks; take other numbers, 'get-thresholds' shows those in force"
         ),
         (ControlReply::Invalid, Control::SetWindows(Windows { period, .. })) => format!(
-            "set-windows: FROM or the PERIOD of {period} is longer than the drive's timers can hold; take shorter times"
+            "set-windows: FROM or the PERIOD of {period} is longer than the drive's timers can hold; take \
+                shorter times"
         ),
         (ControlReply::Invalid, Control::SelectWindow(_) | Control::SelectedWindow) => String::from(
-            "Predictable Latency Mode is off, so no window is selected; 'run-gc' and 'is-ready-for-read' do without it",
+            "Predictable Latency Mode is off, so no window is selected; 'run-gc' and 'is-ready-for-read' do \
+                without it",
         ),
         (reply, _) => return show(reply),
     };
@@ -220,22 +222,32 @@ pub fn help() -> String {
 
 const HELP: &str = "\
 status                             what is served, and how it is
-metrics                            counters, in the text format of Prometheus
-scrub                              an array reads and compares all that it stores
+metrics                            counters, \
+in the text format of Prometheus
+scrub                              an array reads and compares all that it \
+stores
 remove MEMBER                      an array goes on without this drive
-replace MEMBER [PATH]              a file or device, which is erased, or an emulated drive takes a missing drive's place
-free-blocks                        erased blocks
+replace MEMBER [PATH]              a \
+file or device, which is erased, or an emulated drive takes a missing drive's place
+free-blocks                        erased \
+blocks
 user-capacity, device-capacity     in bytes
-erase-block-size                   in bytes
+erase-block-size                   in \
+bytes
 get-thresholds                     free blocks at which collection begins and ends
-set-thresholds LOW HIGH            the same, changed
+set-thresholds LOW \
+HIGH            the same, changed
 is-gc-running
-run-gc TIME                        collect for so long, as in 10ms
+run-gc TIME                        collect for so long, as \
+in 10ms
 set-windows FROM PERIOD LENGTH     collect only in windows; the first begins in FROM
-clear-windows                      collect at any time
-is-ready-for-read                  asks for a quiet period; yes when it has begun
+clear-windows                      collect \
+at any time
+is-ready-for-read                  asks for a quiet period; yes when it has \
+begun
 get-predictable-latency, select-window WINDOW, selected-window, predictable-latency-log
-@DRIVE ASK                         any of these, of one of several drives
+@DRIVE ASK                         any \
+of these, of one of several drives
 ";
 
 #[cfg(test)]

@@ -279,8 +279,8 @@ fn without_both_copies_nothing_is_promised() {
     assert_eq!(harness.failed.len(), before + 3);
 }
 
-/// The ring of a lost drive starts anew: no copy releases a slot of the old one, even if no drive is left to record
-/// the loss.
+/// The ring of a lost drive starts anew: no copy releases a slot of the old one, even if no drive is left to
+/// record the loss.
 #[test]
 fn all_drives_fail_one_after_the_other() {
     for seed in seeds(100) {

@@ -91,7 +91,8 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_sent_a_look_ahead_ends(input in prop::collection::vec(prop::sample::select(b"get ms1 9\r\n\0".to_vec()), 0..500)) {
+    fn whatever_is_sent_a_look_ahead_ends(input in prop::collection::vec(prop::sample::select(b"get ms1 \
+        9\r\n\0".to_vec()), 0..500)) {
         let keys = Ahead::new(&input).count();
         prop_assert!(keys <= input.len());
         told(&input);

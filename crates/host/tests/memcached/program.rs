@@ -73,7 +73,8 @@ impl Program {
 /// The release whose replies are the reference.
 const RELEASE: &str = "1.6.45";
 
-/// True if the program is of the reference release; one built from its source archive calls its release UNKNOWN.
+/// True if the program is of the reference release; one built from its source archive calls its release
+/// UNKNOWN.
 fn is_reference_release(path: &OsStr) -> bool {
     let Ok(output) = Command::new(path).arg("-V").output() else { return false };
     let text = String::from_utf8_lossy(&output.stdout);

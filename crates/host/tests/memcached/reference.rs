@@ -71,8 +71,8 @@ impl Reference {
         self.now
     }
 
-    /// The item, unless it has expired; then it is removed. The clock does not advance, so a pending flush never
-    /// takes effect.
+    /// The item, unless it has expired; then it is removed. The clock does not advance, so a pending flush
+    /// never takes effect.
     pub(super) fn find(&mut self, key: &[u8]) -> Option<&mut Item> {
         assert!(self.flush_at == 0 || self.flush_at > self.now);
         let item = self.items.get(key)?;

@@ -93,8 +93,8 @@ fn gets() -> impl Strategy<Value = Request> {
             if name.starts_with("gat") {
                 words.push(&exptime);
             }
-            // No key that is too long: the program processes the keys before it, with side effects that it does
-            // not report, and ends the error with an empty line.
+            // No key that is too long: the program processes the keys before it, with side effects that it
+            // does not report, and ends the error with an empty line.
             words.extend(keys.iter().map(String::as_str).filter(|key| key.len() <= 250));
             if has_space {
                 words.push("");

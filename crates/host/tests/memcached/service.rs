@@ -470,7 +470,10 @@ fn measured(client: &mut Client) -> Vec<(Kind, Source, u64, u64)> {
 fn commands_are_measured_by_what_they_are_and_where_the_item_was() {
     let mut client = Client::new(Where::Memory, 7);
     client.service.tick(Time(1000), NOW);
-    client.send(b"set n 0 0 1\r\n1\r\nget n m n\r\nincr n 1\r\ntouch m 0\r\nmd m\r\nmg n v\r\nstats\r\nset x 0 0 2\r\n");
+    client.send(
+        b"set n 0 0 1\r\n1\r\nget n m n\r\nincr n 1\r\ntouch m 0\r\nmd m\r\nmg n v\r\nstats\r\nset x \
+        0 0 2\r\n",
+    );
     // A command is complete once its data arrives.
     client.service.tick(Time(1500), NOW);
     client.send(b"ab\r\n");
@@ -542,7 +545,8 @@ fn counters_by_prefix_are_those_of_memcached() {
 fn hits_and_misses_are_counted_as_by_memcached() {
     let mut client = Client::new(Where::Memory, 1);
     client.send(
-        b"gat 0 nokey\r\nset t 0 0 1\r\nx\r\ngat 0 t\r\nmg t T30\r\nmg u N30\r\nmg t\r\nget t\r\nmd t I\r\nmd t\r\n\
+        b"gat 0 nokey\r\nset t 0 0 1\r\nx\r\ngat 0 t\r\nmg t T30\r\nmg u N30\r\nmg t\r\nget t\r\nmd t \
+            I\r\nmd t\r\n\
         md none\r\nma c N0\r\nma c\r\nma none\r\nincr u 1\r\nma c C99\r\n",
     );
     client.settle();

@@ -60,7 +60,8 @@ proptest! {
     #[test]
     fn garbage_does_no_harm(garbage in prop::collection::vec(any::<u8>(), 1..6000), seed in any::<u64>()) {
         check(&garbage, seed)?;
-        let mostly_words: Vec<u8> = garbage.iter().map(|byte| b"mgsetadck bTNvq01\r\n \x00\x80"[usize::from(byte % 22)]).collect();
+        let mostly_words: Vec<u8> = garbage.iter().map(|byte| b"mgsetadck bTNvq01\r\n \
+            \x00\x80"[usize::from(byte % 22)]).collect();
         check(&mostly_words, seed)?;
     }
 }

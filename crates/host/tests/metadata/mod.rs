@@ -71,8 +71,8 @@ fn wrong_records_checkpoints_descriptors_and_summaries_of_logs() {
     }
 }
 
-/// Drives have headers of the same checkpoint that differ, each with a valid checksum: nothing shows which of them
-/// is right.
+/// Drives have headers of the same checkpoint that differ, each with a valid checksum: nothing shows which of
+/// them is right.
 #[test]
 fn headers_of_one_checkpoint_that_differ_are_refused() {
     /// Offset of the number of rows opened, from the first byte that an edit may change.
@@ -86,7 +86,8 @@ fn headers_of_one_checkpoint_that_differ_are_refused() {
             let mut machine = image.copy();
             assert!(rewrite(&mut machine, place, &[Edit::Flip(OPENED, 0)], false));
             let array = machine.open().expect("its superblocks are right");
-            matches!(array.condition(), Condition::Failed { why } if why.contains("contradicts itself, or others"))
+            matches!(array.condition(), Condition::Failed { why } if why.contains("contradicts itself, or \
+                others"))
         };
         let of_drive = headers.iter().filter(|header| header.0 == drive);
         // Only the latest checkpoint counts.

@@ -125,9 +125,9 @@ impl AnyDrive {
             let left_out = format!("{name} is left out: it was member {member}, and {cause}");
             match array.successor(stale) {
                 Some(id) => format!(
-                    "{left_out}. The drive that took its place has identity {} and was not given, so the array runs \
-                     without member {member} from now on: 'tailcut ctl replace {member} DRIVE' rebuilds it on that drive, or \
-                     on {name}, and erases the drive first",
+                    "{left_out}. The drive that took its place has identity {} and was not given, so the \
+                     array runs without member {member} from now on: 'tailcut ctl replace {member} DRIVE' \
+                     rebuilds it on that drive, or on {name}, and erases the drive first",
                     id.short()
                 ),
                 None => {

@@ -68,7 +68,8 @@ pub struct ArrayStatus {
     /// Progress of a rebuild in parts per million; `None` without a rebuild or if the layout does not report
     /// it.
     pub rebuilt: Option<u32>,
-    /// The current or the last scrub since the array was opened, with its number, from 1; `None` before the first.
+    /// The current or the last scrub since the array was opened, with its number, from 1; `None` before the
+    /// first.
     pub scrub: Option<(u64, Scrub)>,
     /// Number of requests that wait for the array to be ready.
     pub waiting: usize,

@@ -56,8 +56,8 @@ impl MetricsPage {
         self.listeners.watch(reactor)
     }
 
-    /// When [`MetricsPage::serve`] is due without an event: a connection is pending for which the system has no
-    /// descriptor.
+    /// When [`MetricsPage::serve`] is due without an event: a connection is pending for which the system has
+    /// no descriptor.
     pub(crate) fn resumes(&self) -> Time {
         self.listeners.resumes()
     }
@@ -159,7 +159,8 @@ fn answer(request: &[u8], page: &mut impl FnMut() -> String) -> Vec<u8> {
         _ => ("400 Bad Request", "", String::new()),
     };
     let head = format!(
-        "HTTP/1.1 {status}\r\n{more}Content-Type: {MEDIA_TYPE}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        "HTTP/1.1 {status}\r\n{more}Content-Type: {MEDIA_TYPE}\r\nContent-Length: {}\r\nConnection: \
+            close\r\n\r\n",
         body.len()
     );
     let body = if words[0] == b"HEAD" { String::new() } else { body };

@@ -79,8 +79,8 @@ impl ControlSocket {
         self.listeners.watch(reactor)
     }
 
-    /// When [`ControlSocket::serve`] is due without an event: a connection is pending for which the system has
-    /// no descriptor.
+    /// When [`ControlSocket::serve`] is due without an event: a connection is pending for which the system
+    /// has no descriptor.
     pub(crate) fn resumes(&self) -> Time {
         self.listeners.resumes()
     }

@@ -134,8 +134,8 @@ impl Steered for AnyDrive {
             .and_then(|(path, device_use)| Some((path, device_use.objection(OpenPurpose::NewArray)?)))
         {
             return Err(format!(
-                "{} is not taken: {}; take it out of use, or if that may be lost, erase it first (wipefs --all, or zeros over \
-                 its first MiB)",
+                "{} is not taken: {}; take it out of use, or if that may be lost, erase it first (wipefs \
+                 --all, or zeros over its first MiB)",
                 path.display(),
                 objection.why
             ));

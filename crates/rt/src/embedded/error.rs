@@ -20,7 +20,8 @@ pub enum CannotOpen {
     Drive(#[from] BuildError),
     /// The drive holds other data, and permission to overwrite it was not given.
     #[error(
-        "there is no key-value store on {0}, and it is not empty: give another drive, or open with `create`, and all that it holds is lost"
+        "there is no key-value store on {0}, and it is not empty: give another drive, or open with `create`, \
+            and all that it holds is lost"
     )]
     NotEmpty(String),
     /// The store on the drive cannot be opened.
@@ -42,7 +43,8 @@ pub enum Error {
     Key(usize),
     /// The item is larger than the store was opened for.
     #[error(
-        "an item of {bytes} bytes, key and header included, is too large: open the store with `most_item` of at least as many"
+        "an item of {bytes} bytes, key and header included, is too large: open the store with `most_item` of \
+            at least as many"
     )]
     TooLarge {
         /// Size of the item, in bytes.
@@ -50,7 +52,8 @@ pub enum Error {
     },
     /// The store is full, and it may not evict items.
     #[error(
-        "the store is full: delete items, give it larger drives, or open it as a cache, which gives up what nobody asks for"
+        "the store is full: delete items, give it larger drives, or open it as a cache, which gives up what \
+            nobody asks for"
     )]
     Full,
     /// The queue is full with operations in flight and completions that have not been taken.
@@ -69,12 +72,14 @@ pub enum Error {
     NoDrive(usize),
     /// A call that steers a drive while the array steers its drives itself.
     #[error(
-        "the array steers its drives by itself: ask them, but leave that to it, or open with array.epoch.mode = epoch and no turns"
+        "the array steers its drives by itself: ask them, but leave that to it, or open with \
+            array.epoch.mode = epoch and no turns"
     )]
     Steered,
     /// An invariant did not hold, and the store's thread has ended. The latest changes may be lost.
     #[error(
-        "a bug in tailcut has ended the store, please report what its thread has said on standard error: open it again"
+        "a bug in tailcut has ended the store, please report what its thread has said on standard error: \
+            open it again"
     )]
     Bug,
     /// The store was closed, or its thread has ended.

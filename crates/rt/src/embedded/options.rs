@@ -107,7 +107,8 @@ impl Options {
         let (has_drive, is_store) = (!matches!(self.place, Place::Memory), self.keep == Keep::Everything);
         if self.is_durable && !(has_drive && is_store) {
             problems.push(
-                "durable: what a cache or plain memory has taken can be gone any time; open a store that keeps everything, with a drive"
+                "durable: what a cache or plain memory has taken can be gone any time; open a store that \
+                    keeps everything, with a drive"
                     .into(),
             );
         }

@@ -55,8 +55,8 @@ impl Lateness {
     pub fn warning(&self) -> Option<String> {
         (self.share() > TOLERATED && self.late.count() >= TELLING).then(|| {
             format!(
-                "this machine does not keep up with the emulated drive: answers are late by {:.0} % of the latency on \
-                 average ({self}); give the drive a core of its own, or less to do",
+                "this machine does not keep up with the emulated drive: answers are late by {:.0} % of the \
+                 latency on average ({self}); give the drive a core of its own, or less to do",
                 self.share() * 100.0
             )
         })

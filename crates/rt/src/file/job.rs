@@ -57,8 +57,8 @@ impl Job {
     pub(super) fn status(&self, result: Result<u64, Errno>) -> Status {
         let has_data = matches!(self.work, Work::Read | Work::Write { .. });
         match result {
-            // The file has become shorter than the drive: a write would extend it, and what lies between would
-            // read as zeros.
+            // The file has become shorter than the drive: a write would extend it, and what lies between
+            // would read as zeros.
             Ok(_) if has_data && self.done < self.length => Status::Gone,
             Ok(_) => Status::Success,
             // A flush that finds no room has lost what it should have written.

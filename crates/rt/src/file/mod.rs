@@ -94,8 +94,9 @@ struct Flight {
     blocks: Range<u64>,
     /// Content: of a write as given, of a read as it comes in.
     data: Vec<Bytes>,
-    /// A durable write through the page cache, which is flushed once it has been written: so an error for lack of
-    /// room is that of this write, and never of an earlier one that the flush has failed to write back.
+    /// A durable write through the page cache, which is flushed once it has been written: so an error for
+    /// lack of room is that of this write, and never of an earlier one that the flush has failed to write
+    /// back.
     is_flushed_after: bool,
     /// Blocks of a trim of which no piece was submitted yet.
     rest: Range<u64>,
@@ -322,7 +323,8 @@ impl SystemFile {
         let (id, mut status) = (job.flight, job.status(result));
         if status == Status::Gone && result.is_ok() && self.shortage.is_none() {
             self.shortage = Some(format!(
-                "{}: it is shorter than when it was opened, and is not used any more: restore it, and start again",
+                "{}: it is shorter than when it was opened, and is not used any more: restore it, and start \
+                    again",
                 self.model
             ));
         }

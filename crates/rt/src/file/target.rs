@@ -34,8 +34,8 @@ pub enum FileError {
     },
     /// The system is using it.
     #[error(
-        "{path} is in use: the system has it, or a part of it, for a file system, swap, a RAID or device mapper; take it out of \
-         use first (umount, swapoff, mdadm --stop, dmsetup remove)"
+        "{path} is in use: the system has it, or a part of it, for a file system, swap, a RAID or device \
+         mapper; take it out of use first (umount, swapoff, mdadm --stop, dmsetup remove)"
     )]
     Claimed {
         /// Its path.
@@ -49,7 +49,8 @@ pub enum FileError {
     },
     /// It is smaller than a block.
     #[error(
-        "{path} has {bytes} bytes, and a drive has at least one block of 4096: give the file a size first (truncate --size)"
+        "{path} has {bytes} bytes, and a drive has at least one block of 4096: give the file a size first \
+            (truncate --size)"
     )]
     Empty {
         /// Its path.

@@ -78,11 +78,13 @@ impl Store {
         if panics > 0 {
             let of = self.common.shards();
             text += &format!(
-                "warning: {panics} internal errors, {failed} of {of} shards have failed: see the log, and restart it\n"
+                "warning: {panics} internal errors, {failed} of {of} shards have failed: see the log, and \
+                    restart it\n"
             );
         }
         if sums.full_shards > 0 {
-            text += "warning: the drive is full, and nothing is written until it has room: it is tried again every second\n";
+            text += "warning: the drive is full, and nothing is written until it has room: it is tried again \
+                every second\n";
         }
         let lost = sums.engine.damaged + sums.engine.failed_reads;
         if lost > 0 {
@@ -164,7 +166,8 @@ fn count_sums(sums: &Sums, metrics: &mut Metrics) {
         ("kv_damaged_records_total", "Records on flash that were not what had been written.", done.damaged),
         (
             "kv_damaged_segments_total",
-            "Segments on flash of which an end, the summary or records of unknown keys were not what had been written.",
+            "Segments on flash of which an end, the summary or records of unknown keys were not what had \
+                been written.",
             done.damaged_segments,
         ),
         ("kv_repaired_total", "Damaged metadata and copies on flash that were written again.", done.repaired),

@@ -9,8 +9,8 @@ pub struct Figures {
     pub sums: Sums,
     /// Traffic on its sockets.
     pub traffic: Traffic,
-    /// Writes that the server made to its drive and that are not durable; `None` if all are, and without a drive.
-    /// Items that were in memory only are not covered.
+    /// Writes that the server made to its drive and that are not durable; `None` if all are, and without a
+    /// drive. Items that were in memory only are not covered.
     pub unwritten: Option<Unwritten>,
     /// A block of the drive that cannot be read, so that recovery failed and the server has ended.
     pub unreadable: Option<u64>,
@@ -41,8 +41,8 @@ impl Unwritten {
         self.why
     }
 
-    /// Most acknowledged changes of items that may be lost with them: none if changes are acknowledged when they
-    /// are durable. `None` if their number is not known.
+    /// Most acknowledged changes of items that may be lost with them: none if changes are acknowledged when
+    /// they are durable. `None` if their number is not known.
     pub fn lost(&self) -> Option<u64> {
         self.lost
     }

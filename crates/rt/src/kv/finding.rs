@@ -27,19 +27,20 @@ pub enum CannotFind {
     Open(#[from] CannotOpen),
     /// The drive holds other data, and permission to overwrite it was not given.
     #[error(
-        "there is no key-value store on it, and it is not empty: give another drive, or --create to make one there, \
-         and all it holds is lost"
+        "there is no key-value store on it, and it is not empty: give another drive, or --create to make one \
+         there, and all it holds is lost"
     )]
     NotEmpty,
     /// Both superblocks, which locate the segments of the store, are zeros.
     #[error(
-        "both superblocks of the key-value store on it are zeros, and block {0} is not: what was in it cannot be \
-         found; give another drive, or --create to make a new store there, and all it holds is lost"
+        "both superblocks of the key-value store on it are zeros, and block {0} is not: what was in it \
+         cannot be found; give another drive, or --create to make a new store there, and all it holds is lost"
     )]
     NoSuperblocks(u64),
     /// The store has several parts, and only a store in a single part can be opened here.
     #[error(
-        "its store is in {0} parts, as 'tailcut serve kv -t {0}' makes it, and only one in a single part is opened here: serve it, or give another drive"
+        "its store is in {0} parts, as 'tailcut serve kv -t {0}' makes it, and only one in a single part is \
+            opened here: serve it, or give another drive"
     )]
     InParts(u32),
     /// The settings are inconsistent.

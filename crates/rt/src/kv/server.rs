@@ -90,8 +90,8 @@ impl Default for Limits {
 pub enum CannotServe<E> {
     /// The address can be reached from the network, and that was not allowed.
     #[error(
-        "{0} can be reached from other machines; listen on 127.0.0.1, or say --allow-network, best with -Y, so that only \
-         who has a password is served (it is not encrypted)"
+        "{0} can be reached from other machines; listen on 127.0.0.1, or say --allow-network, best with -Y, \
+         so that only who has a password is served (it is not encrypted)"
     )]
     NotLocal(SocketAddr),
     /// Listening on an address failed.

@@ -7,8 +7,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 use tailcut_base::{Nanos, Time};
 
-/// Listening sockets. Accepting can be paused: while the system is out of descriptors, a connection that stays
-/// pending would wake the thread again and again.
+/// Listening sockets. Accepting can be paused: while the system is out of descriptors, a connection that
+/// stays pending would wake the thread again and again.
 #[derive(Debug)]
 pub struct Listeners {
     sockets: Vec<Listener>,

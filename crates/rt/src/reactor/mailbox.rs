@@ -68,8 +68,8 @@ impl<T> Mailbox<T> {
         self.lock().is_stopping
     }
 
-    /// True if there are messages, or a request to stop, that were not taken. Messages that are being posted may
-    /// be missed; [`Mailbox::arm`] misses none.
+    /// True if there are messages, or a request to stop, that were not taken. Messages that are being posted
+    /// may be missed; [`Mailbox::arm`] misses none.
     #[inline]
     pub fn has_unread(&self) -> bool {
         self.is_unread.load(Ordering::Relaxed)
@@ -84,8 +84,8 @@ impl<T> Mailbox<T> {
         state.is_stopping
     }
 
-    /// Announces that the thread is about to sleep: the descriptor signals the next message or request to stop.
-    /// False if there is one already.
+    /// Announces that the thread is about to sleep: the descriptor signals the next message or request to
+    /// stop. False if there is one already.
     pub fn arm(&self) -> bool {
         let _state = self.lock();
         let may_sleep = !self.has_unread();

@@ -51,8 +51,8 @@ pub trait EventLoop {
     /// Its reactor.
     fn reactor(&mut self) -> &mut Reactor<Self::Message>;
 
-    /// Runs an iteration, which begins at `now`: takes messages, and carries out the work at hand. Messages are
-    /// handled at `now` as well, because the times that a drive is given never decrease.
+    /// Runs an iteration, which begins at `now`: takes messages, and carries out the work at hand. Messages
+    /// are handled at `now` as well, because the times that a drive is given never decrease.
     fn iterate(&mut self, now: Time);
 
     /// True once the loop is to end, asked after each iteration; by default as soon as it was asked to stop.
@@ -68,7 +68,8 @@ pub trait EventLoop {
         false
     }
 
-    /// When the next iteration is due without an event or a message; [`Time::NEVER`], the default, if none is.
+    /// When the next iteration is due without an event or a message; [`Time::NEVER`], the default, if none
+    /// is.
     fn deadline(&mut self, _now: Time) -> Time {
         Time::NEVER
     }
@@ -232,8 +233,8 @@ impl<M> Reactor<M> {
             .expect("a socket that is watched can be watched otherwise");
     }
 
-    /// Ends watching a source. Needed only for one that is handed over; a source that is closed is not watched
-    /// any more.
+    /// Ends watching a source. Needed only for one that is handed over; a source that is closed is not
+    /// watched any more.
     ///
     /// # Errors
     /// If it was not watched.
@@ -272,7 +273,8 @@ impl<M> Reactor<M> {
             tv_sec: (nanos / 1_000_000_000) as i64,
             tv_nsec: (nanos % 1_000_000_000) as i64,
         });
-        // Milliseconds are too coarse for the latency of a drive; poll has nanosecond resolution on all kernels.
+        // Milliseconds are too coarse for the latency of a drive; poll has nanosecond resolution on all
+        // kernels.
         let is_fine = patience.is_some_and(|patience| patience > Nanos::ZERO && patience < COARSE);
         if is_fine {
             // Ignored: the events show what has occurred.

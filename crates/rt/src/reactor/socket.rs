@@ -7,8 +7,8 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// A socket that does not block, watched edge-triggered: readiness lasts until a call would block. It is watched
-/// for room only while it is full: a unix socket signals room whenever its peer reads.
+/// A socket that does not block, watched edge-triggered: readiness lasts until a call would block. It is
+/// watched for room only while it is full: a unix socket signals room whenever its peer reads.
 #[derive(Debug)]
 pub struct Socket {
     fd: OwnedFd,

@@ -8,7 +8,8 @@ use std::time::Duration;
 /// How long the other thread of a test waits: longer than the loop, which fails first.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A loop that acknowledges messages. It ends when asked to stop; at a deadline that no test reaches it fails.
+/// A loop that acknowledges messages. It ends when asked to stop; at a deadline that no test reaches it
+/// fails.
 struct Harness {
     reactor: Reactor<u32>,
     mailbox: Arc<Mailbox<u32>>,

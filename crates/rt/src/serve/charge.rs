@@ -52,8 +52,8 @@ impl Lookups {
 pub const MOST_EXTENTS: usize = 64;
 /// Maximum blocks looked up for one block status request: 256 MiB.
 pub const MOST_LOOKED_AT: u64 = 65_536;
-/// Maximum blocks of trims and requests for zeros in flight, unless a single one has more: 256 MiB. What the drive
-/// has been given is carried out, also by a shutdown, and an array writes parity for it.
+/// Maximum blocks of trims and requests for zeros in flight, unless a single one has more: 256 MiB. What the
+/// drive has been given is carried out, also by a shutdown, and an array writes parity for it.
 pub const MOST_CLEARED: u64 = 65_536;
 /// Bytes per extent in a reply.
 const EXTENT_BYTES: u64 = 8;

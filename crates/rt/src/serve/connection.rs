@@ -66,8 +66,8 @@ impl Connection {
         }
     }
 
-    /// Receives available bytes: first into the blocks of a partly received write, then into `buffer`. Returns
-    /// the number of bytes in `buffer`.
+    /// Receives available bytes: first into the blocks of a partly received write, then into `buffer`.
+    /// Returns the number of bytes in `buffer`.
     pub fn receive(&mut self, buffer: &mut [u8], pool: &mut Pool) -> Received {
         if self.receiver.outstanding() < DIRECT_FROM {
             return self.socket.receive(buffer);
@@ -167,7 +167,8 @@ impl Connection {
     }
 }
 
-/// Fills `slices` with replies, of the first one what follows its first `sent` bytes. Returns how many it has filled.
+/// Fills `slices` with replies, of the first one what follows its first `sent` bytes. Returns how many it has
+/// filled.
 fn gather<'a>(
     outgoing: &'a VecDeque<(Reply, u64)>,
     mut sent: usize,

@@ -69,8 +69,8 @@ pub struct Figures {
     pub kinds: [KindFigures; Kind::ALL.len()],
     /// Rejected requests: malformed, out of range, or not permitted.
     pub refused: u64,
-    /// Writes, also of zeros, of parts of blocks: each reads the block, changes it and writes it whole. Reads of
-    /// parts of blocks cost no more than others and do not count.
+    /// Writes, also of zeros, of parts of blocks: each reads the block, changes it and writes it whole. Reads
+    /// of parts of blocks cost no more than others and do not count.
     pub widened: u64,
     /// Connections so far.
     pub connections: u64,

@@ -16,7 +16,8 @@ fn commands_in_one_piece_are_answered_in_their_order() {
     let harness = Harness::in_memory(Limits::default());
     let mut client = harness.client();
     client.say(
-        "set a 1 0 3\r\nabc\r\nget a b\r\nset n 0 0 1\r\n9\r\nincr n 3\r\ndelete a\r\nget a\r\nnonsense\r\nmn\r\n",
+        "set a 1 0 3\r\nabc\r\nget a b\r\nset n 0 0 1\r\n9\r\nincr n 3\r\ndelete a\r\nget \
+            a\r\nnonsense\r\nmn\r\n",
         "STORED\r\nVALUE a 1 3\r\nabc\r\nEND\r\nSTORED\r\n12\r\nDELETED\r\nEND\r\nERROR\r\nMN\r\n",
     );
     client.send("quit\r\n");

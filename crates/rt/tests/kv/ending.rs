@@ -66,8 +66,8 @@ fn the_end_waits_for_nobody_who_has_stopped_reading() {
     }
 }
 
-/// Retries of writes to a full drive do not keep the server from stopping. What is lost is what was acknowledged
-/// before it was durable.
+/// Retries of writes to a full drive do not keep the server from stopping. What is lost is what was
+/// acknowledged before it was durable.
 #[test]
 fn a_full_drive_does_not_hold_up_the_end() {
     for is_durable in [false, true] {
@@ -88,7 +88,8 @@ fn a_full_drive_does_not_hold_up_the_end() {
     }
 }
 
-/// The drive has room when the first write that it has refused is tried for the fourth time, after three seconds.
+/// The drive has room when the first write that it has refused is tried for the fourth time, after three
+/// seconds.
 #[test]
 fn the_end_waits_for_room_on_a_full_drive() {
     let is_full = Arc::new(AtomicBool::new(false));

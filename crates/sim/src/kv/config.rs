@@ -87,8 +87,8 @@ impl Configure for KvConfig {
     fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         visit.flag(
             "enabled",
-            "The workload is that of clients of a key-value server: each read gets an item, each write sets one. The device that the workload \
-             sees has 4KiB for each item, whatever its size.",
+            "The workload is that of clients of a key-value server: each read gets an item, each write sets \
+             one. The device that the workload sees has 4KiB for each item, whatever its size.",
             &mut self.enabled,
         );
         self.visit_items(visit);
@@ -118,7 +118,8 @@ impl KvConfig {
         choose(
             visit,
             "keep",
-            "Whether it is a store that keeps everything, each item on flash at once, or a cache that gives up what nobody asks for.",
+            "Whether it is a store that keeps everything, each item on flash at once, or a cache that gives \
+                up what nobody asks for.",
             &mut self.keep,
         );
         visit.flag("durable", "What is set is durable when it is acknowledged.", &mut self.durable);

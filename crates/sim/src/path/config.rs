@@ -115,8 +115,9 @@ impl Configure for HostConfig {
     fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         visit.text(
             "strategy",
-            "How the host issues requests and sees their ends, with all that costs on its cores: scsi, nvme, nonblocking, lazy, \
-             coop, poll, coop-poll, spin, precomplete, buffer-spin, hit-spin, room-notice, hybrid, or several joined by +; empty for a host that costs nothing.",
+            "How the host issues requests and sees their ends, with all that costs on its cores: scsi, nvme, \
+             nonblocking, lazy, coop, poll, coop-poll, spin, precomplete, buffer-spin, hit-spin, \
+             room-notice, hybrid, or several joined by +; empty for a host that costs nothing.",
             &mut self.strategy,
         );
         count_u32(visit, "cores", "Cores of the host.", &mut self.cores, 1..=8);
@@ -144,7 +145,8 @@ impl Configure for HostConfig {
         );
         visit.flag(
             "array_core",
-            "The thread that does an array's own work has the last core to itself: what it issues interrupts nobody else.",
+            "The thread that does an array's own work has the last core to itself: what it issues interrupts \
+                nobody else.",
             &mut self.array_core,
         );
         visit.time(
@@ -163,7 +165,8 @@ impl Configure for HostConfig {
         );
         visit.time(
             "timeout",
-            "How long a drive may take for a command; one that takes longer is taken to be gone, and its commands fail.",
+            "How long a drive may take for a command; one that takes longer is taken to be gone, and its \
+                commands fail.",
             &mut self.timeout,
             Nanos::millis(1)..=Nanos::secs(3600),
         );
@@ -181,7 +184,8 @@ impl Configure for HostConfig {
         );
         visit.flag(
             "window_feedback",
-            "That is where the window begins; from then on it follows how long threads take to be on their cores.",
+            "That is where the window begins; from then on it follows how long threads take to be on their \
+                cores.",
             &mut self.window_feedback,
         );
         choose(visit, "background", "What else runs on the cores.", &mut self.background);

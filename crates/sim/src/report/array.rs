@@ -39,8 +39,9 @@ pub struct ArrayReport {
     /// Drives that were told when to collect and do not know the call.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub without_turns: u32,
-    /// Bytes of flash used up on all drives for each byte that the host wrote in the measurement: redundancy, descriptors, and
-    /// collection by the array and by the drives. Unknown where the host wrote nothing, and behind a key-value server.
+    /// Bytes of flash used up on all drives for each byte that the host wrote in the measurement: redundancy,
+    /// descriptors, and collection by the array and by the drives. Unknown where the host wrote nothing, and
+    /// behind a key-value server.
     #[serde(default)]
     pub write_amplification: Option<f64>,
     /// Of a layout that writes a log: what it did.

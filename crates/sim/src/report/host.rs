@@ -72,8 +72,8 @@ fn predictions(host: &HostFigures) -> Vec<PredictionReport> {
 }
 
 impl HostReport {
-    /// Of a host that ended `requests` requests in the measurement, those that were due before it included: the
-    /// times of its cores are of these.
+    /// Of a host that ended `requests` requests in the measurement, those that were due before it included:
+    /// the times of its cores are of these.
     pub fn new(config: &HostConfig, host: &HostFigures, requests: u64) -> HostReport {
         let share = |on: Spent| CpuShare { on: on.label().to_string(), share: host.share(on) };
         let mut cpu_time: Vec<CpuShare> = Spent::ALL.into_iter().map(share).collect();

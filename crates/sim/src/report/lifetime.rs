@@ -6,9 +6,9 @@ use tailcut_ssd::{Figures, SsdConfig};
 
 /// The lifetime of a drive under the measured load, with its wear level: it ends when its blocks have seen
 /// the program and erase cycles that they are rated for (`device.timing.endurance`), counting erases that
-/// were reset. Erases that made the stock of erased blocks larger, and the copies for them, are not charged, and
-/// those that a smaller stock put off are: see [`lasting_erases`]. Unknown where nothing was
-/// erased, or nothing but for the stock.
+/// were reset. Erases that made the stock of erased blocks larger, and the copies for them, are not charged,
+/// and those that a smaller stock put off are: see [`lasting_erases`]. Unknown where nothing was erased, or
+/// nothing but for the stock.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lifetime {
     /// Erases that have worn blocks: those completed and those reset.
@@ -22,8 +22,8 @@ pub struct Lifetime {
     pub drive_writes_per_day: Option<f64>,
     /// Its length in years at the measured rate.
     pub years: Option<f64>,
-    /// Pages used up in the measurement, as a share of all pages of the drive. Below one pass, blocks that were
-    /// filled in step have not all had their turn.
+    /// Pages used up in the measurement, as a share of all pages of the drive. Below one pass, blocks that
+    /// were filled in step have not all had their turn.
     #[serde(default)]
     pub passes: f64,
 }
@@ -62,9 +62,9 @@ fn stored(figures: &Figures) -> u64 {
     counts.host_pages_written.saturating_sub(figures.buffer_write_hits).max(counts.programmed_user)
 }
 
-/// Erases in the long run for the pages that the host has stored: a victim gives back as many pages as a block
-/// takes, less those that are copied from it. A block takes what blocks took in the measurement, no more than it has
-/// pages, and a victim has the copies that victims had.
+/// Erases in the long run for the pages that the host has stored: a victim gives back as many pages as a
+/// block takes, less those that are copied from it. A block takes what blocks took in the measurement, no
+/// more than it has pages, and a victim has the copies that victims had.
 pub(super) fn lasting_erases(config: &SsdConfig, figures: &Figures) -> f64 {
     let counts = &figures.counts;
     let (stored, copied) = (stored(figures) as f64, counts.programmed_gc as f64);
@@ -88,8 +88,8 @@ mod tests {
     use super::*;
     use tailcut_ssd::Preset;
 
-    /// A drive whose blocks have 64 pages: `victims` erased with `copies` valid pages each, and `blocks` blocks
-    /// of the host's pages filled.
+    /// A drive whose blocks have 64 pages: `victims` erased with `copies` valid pages each, and `blocks`
+    /// blocks of the host's pages filled.
     fn life(victims: u64, copies: u64, blocks: u64, stock_growth: i64) -> Lifetime {
         let figures = figures(victims, copies, blocks, stock_growth, 0);
         Lifetime::new(&Preset::G.config(), &figures, 1 << 30, 1.0)

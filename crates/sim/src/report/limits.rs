@@ -156,8 +156,8 @@ fn cell_ns(phases: &Phases, kind: Kind) -> f64 {
     }
 }
 
-/// The minimum time of an operation on the bus, where a program carries `program` pages. A read carries one at
-/// least.
+/// The minimum time of an operation on the bus, where a program carries `program` pages. A read carries one
+/// at least.
 fn bus_ns(phases: &Phases, kind: Kind, program: f64) -> f64 {
     let [transfer, read, write, erase] =
         [phases.transfer, phases.read_command, phases.program_command, phases.erase_command]
@@ -258,8 +258,8 @@ impl Bare {
             }
     }
 
-    /// The latency of a write of `bytes` with force unit access, in ns: to the flash, or into a buffer that survives a
-    /// power cut.
+    /// The latency of a write of `bytes` with force unit access, in ns: to the flash, or into a buffer that
+    /// survives a power cut.
     pub fn fua_ns(&self, bytes: f64) -> f64 {
         let cost = self.link_command_ns + self.firmware_ns + self.parity_ns(bytes);
         let bytes = self.share(bytes);
@@ -269,7 +269,8 @@ impl Bare {
         }
     }
 
-    /// The time to read what the parity of a write of less than a stripe has to be computed from: a page at least.
+    /// The time to read what the parity of a write of less than a stripe has to be computed from: a page at
+    /// least.
     fn parity_ns(&self, bytes: f64) -> f64 {
         let reads = bytes < self.stripe;
         if reads {
@@ -289,8 +290,8 @@ impl Bare {
         (bytes / self.drives).max(self.chunk.min(bytes))
     }
 
-    /// The pages come from all channels at once; the link, behind the first of them, the busiest channel or the cells
-    /// end last.
+    /// The pages come from all channels at once; the link, behind the first of them, the busiest channel or
+    /// the cells end last.
     fn read_ns(&self, bytes: f64) -> f64 {
         let (p, transfer) = (&self.phases, self.phases.transfer.0 as f64);
         let link_last = transfer + self.link_ns(bytes);

@@ -69,8 +69,8 @@ pub struct Report {
     pub kv: Option<KvReport>,
     /// Bytes that the host can address.
     pub capacity_bytes: u64,
-    /// Writes complete in a volatile cache: a power cut loses them until they are flushed. False if all had force unit
-    /// access.
+    /// Writes complete in a volatile cache: a power cut loses them until they are flushed. False if all had
+    /// force unit access.
     #[serde(default)]
     pub volatile_cache: bool,
     /// The sources of the workload, one line each.
@@ -283,16 +283,16 @@ fn unmeasured<D: Device>(scenario: &Scenario, world: &World<D>, interrupted: boo
     let (runtime, ramp) = (scenario.workload.runtime, scenario.run.ramp);
     if scenario.is_synthetic() && runtime > Nanos::ZERO && scenario.workload.start + runtime <= ramp {
         return Some(format!(
-            "no request fell into the measurement: the workload ended after {runtime} (workload.runtime), within the \
-             ramp of {ramp} (run.ramp); raise the one or lower the other"
+            "no request fell into the measurement: the workload ended after {runtime} (workload.runtime), \
+             within the ramp of {ramp} (run.ramp); raise the one or lower the other"
         ));
     }
     let limits = [("run.requests", scenario.run.requests), ("workload.requests", scenario.workload.requests)];
     let limit = limits.into_iter().find(|&(_, requests)| requests > 0 && requests <= world.completed());
     if let Some((key, requests)) = limit.filter(|_| scenario.is_synthetic()) {
         return Some(format!(
-            "no request fell into the measurement: the run ended after {requests} requests ({key}), within the ramp of \
-             {ramp} (run.ramp); raise the one or lower the other"
+            "no request fell into the measurement: the run ended after {requests} requests ({key}), within \
+             the ramp of {ramp} (run.ramp); raise the one or lower the other"
         ));
     }
     let measured = world.sources().filter(|source| !source.prepares());
@@ -300,8 +300,8 @@ fn unmeasured<D: Device>(scenario: &Scenario, world: &World<D>, interrupted: boo
         measured.map(Source::last_due).collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max());
     if let Some(last) = last.filter(|last| last.0 <= scenario.run.ramp.0) {
         return Some(format!(
-            "no request fell into the measurement: the last was due at {last}, within the ramp of {} (run.ramp); lower \
-             the ramp",
+            "no request fell into the measurement: the last was due at {last}, within the ramp of {} \
+             (run.ramp); lower the ramp",
             scenario.run.ramp
         ));
     }
@@ -309,9 +309,9 @@ fn unmeasured<D: Device>(scenario: &Scenario, world: &World<D>, interrupted: boo
         let elapsed = world.now().0 as f64 / 1e9;
         let rate = if elapsed > 0.0 { world.completed() as f64 / elapsed } else { 0.0 };
         return Some(format!(
-            "no request that fell due in the measurement was answered: the load exceeds what the drive sustains \
-             ({rate:.0} requests/s over the whole run, with its ramp); lower the rate, or set run.ramp = \"0s\" to \
-             see what it does"
+            "no request that fell due in the measurement was answered: the load exceeds what the drive \
+             sustains ({rate:.0} requests/s over the whole run, with its ramp); lower the rate, or set \
+             run.ramp = \"0s\" to see what it does"
         ));
     }
     // Only fio jobs have ramps of their own.
@@ -319,8 +319,8 @@ fn unmeasured<D: Device>(scenario: &Scenario, world: &World<D>, interrupted: boo
     let longest = jobs.map(|job| (job.schedule().ramp, job.name())).max_by_key(|&(ramp, _)| ramp);
     Some(match longest {
         Some((ramp, job)) if ramp > scenario.run.ramp => format!(
-            "no request fell into the measurement: the fio job '{job}' ended within its ramp_time of {ramp}; shorten \
-             ramp_time, or raise size, number_ios or runtime"
+            "no request fell into the measurement: the fio job '{job}' ended within its ramp_time of {ramp}; \
+             shorten ramp_time, or raise size, number_ios or runtime"
         ),
         _ => "no request fell into the measurement: lower run.ramp or run longer".into(),
     })

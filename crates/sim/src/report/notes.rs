@@ -26,7 +26,8 @@ pub(super) fn list<S: Storage>(
     }
     if world.device.kv_figures().is_some() {
         notes.push(
-            "reads are gets and writes are sets; each counts as 4 KiB, whatever the size of its item, and bare is that of the drive alone"
+            "reads are gets and writes are sets; each counts as 4 KiB, whatever the size of its item, and \
+                bare is that of the drive alone"
                 .into(),
         );
     }
@@ -34,17 +35,19 @@ pub(super) fn list<S: Storage>(
         let widened = world.widened();
         let were = if widened == 1 { "was" } else { "were" };
         let requests = show_number_of(widened, "request");
-        notes.push(format!("{requests} {were} widened to whole logical blocks of the array (4 KiB), and so count their sizes and bytes \
-             per second"));
+        notes.push(format!(
+            "{requests} {were} widened to whole logical blocks of the array (4 KiB), and so \
+             count their sizes and bytes per second"
+        ));
     }
     notes.extend(journal_left_out(scenario, &world.stats));
     notes.extend(reads_of_nothing(scenario, world, drives));
     notes.extend(pages_in_part(world));
     if let Some((lateness, age, left_out)) = world.behind_at_end() {
         notes.push(format!(
-            "the drive was behind when the run ended: the next request was {lateness} late, and the last on time had been \
-             issued {age} before; about {left_out} requests were due and not issued, and the latencies leave them out; a \
-             longer run (run.duration) shows whether the drive catches up"
+            "the drive was behind when the run ended: the next request was {lateness} late, and the last on \
+             time had been issued {age} before; about {left_out} requests were due and not issued, and the \
+             latencies leave them out; a longer run (run.duration) shows whether the drive catches up"
         ));
     }
     notes.extend(reads_without_flash(&world.stats, bare));
@@ -56,8 +59,8 @@ pub(super) fn list<S: Storage>(
     if !timed_out.is_empty() {
         let drives: Vec<String> = timed_out.iter().map(usize::to_string).collect();
         notes.push(format!(
-            "commands to drive {} exceeded {} (host.timeout): it was taken to be gone, and all that was asked of it from \
-             then on failed; figures of drives average the time before and after",
+            "commands to drive {} exceeded {} (host.timeout): it was taken to be gone, and all that was \
+             asked of it from then on failed; figures of drives average the time before and after",
             drives.join(", "),
             scenario.host.timeout
         ));
@@ -79,8 +82,8 @@ fn journal_left_out(scenario: &Scenario, stats: &Stats) -> Option<String> {
     let has_parity = matches!(array.layout, LayoutKind::Raid4 | LayoutKind::Raid5);
     let left_out = array.drives > 0 && has_parity && !array.raid.journal_always;
     (left_out && stats.op(Op::Write).latency.count() > 0).then(|| {
-        "writes leave out the journal or bitmap that protects parity over a power cut (array.raid.write_hole): set \
-         array.raid.journal_always = true to include its time"
+        "writes leave out the journal or bitmap that protects parity over a power cut \
+         (array.raid.write_hole): set array.raid.journal_always = true to include its time"
             .into()
     })
 }
@@ -104,11 +107,14 @@ fn reads_of_nothing<S: Storage>(scenario: &Scenario, world: &World<S>, drives: &
         };
         let remedy = match world.stats.op(Op::Trim).latency.count() {
             0 => format!("for a drive in use, raise precondition.fill{within}"),
-            _ => format!("the trims of this workload leave such pages; of others, raise precondition.fill{within}"),
+            _ => format!(
+                "the trims of this workload leave such pages; of others, raise \
+                precondition.fill{within}"
+            ),
         };
         format!(
-            "{:.1} % of the pages that reads asked for hold no data (never written, or trimmed) and take no time in \
-             flash: {remedy}",
+            "{:.1} % of the pages that reads asked for hold no data (never written, or trimmed) and take no \
+             time in flash: {remedy}",
             share * 100.0
         )
     })
@@ -152,8 +158,8 @@ fn writes_without_reads(stats: &Stats, bare: &Bare) -> Option<String> {
     let writes = stats.op(Op::Write);
     let least = requests::bare_of(Op::Write, &writes, bare);
     (bare.has_parity() && writes.latency.count() > 0 && writes.latency.mean() < least * 0.99).then(|| {
-        "bare of these writes includes a read from flash for their parity; they took less on average, because what they \
-         needed was never written, or was in a buffer"
+        "bare of these writes includes a read from flash for their parity; they took less on average, \
+         because what they needed was never written, or was in a buffer"
             .into()
     })
 }

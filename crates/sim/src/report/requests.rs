@@ -35,8 +35,8 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// A measurement of this length, in seconds. `is_overload`: an open loop issued requests faster than the drive
-    /// completed them, so rates count all completions.
+    /// A measurement of this length, in seconds. `is_overload`: an open loop issued requests faster than the
+    /// drive completed them, so rates count all completions.
     pub(super) fn new(seconds: f64, is_overload: bool) -> Measured {
         Measured { seconds, is_overload }
     }

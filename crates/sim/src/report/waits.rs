@@ -10,9 +10,9 @@ pub const TAILS: [f64; 3] = [0.01, 0.001, 0.0001];
 /// A set of slow requests and what they waited for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tail {
-    /// The share that was asked for, 0 … 1. Up to a thousand requests are known one by one. Of more, those of the
-    /// bucket of 1/32 of a latency at the edge count as average ones of the bucket, scaled so that the mean of all is
-    /// exact to 0.1 %.
+    /// The share that was asked for, 0 … 1. Up to a thousand requests are known one by one. Of more, those of
+    /// the bucket of 1/32 of a latency at the edge count as average ones of the bucket, scaled so that the
+    /// mean of all is exact to 0.1 %.
     pub share: f64,
     /// How many requests they are.
     pub requests: u64,
@@ -35,8 +35,8 @@ pub struct Wait {
 }
 
 impl Tail {
-    /// The slowest `share` (0 … 1) of the requests with this attribution and these latencies; `known` are the slowest of
-    /// them that are known one by one, the slowest first.
+    /// The slowest `share` (0 … 1) of the requests with this attribution and these latencies; `known` are the
+    /// slowest of them that are known one by one, the slowest first.
     pub fn slowest(
         attribution: &Attribution,
         share: f64,

@@ -19,20 +19,20 @@ impl Scenario {
             return None;
         }
         if !self.is_synthetic() {
-            let message = "clients of a server do what [workload] says: run no trace, job file, data-centre workload or store, or \
-                           set kv.enabled = false";
+            let message = "clients of a server do what [workload] says: run no trace, job file, data-centre \
+                           workload or store, or set kv.enabled = false";
             return Some(Problem::new("kv.enabled", message));
         }
         if [&self.workload.read_size, &self.workload.write_size].iter().any(|size| *size != ITEM) {
             let message = format!(
-                "each request is for one item, of {ITEM}: set workload.read_size and workload.write_size so; kv.value is \
-                 the size of items"
+                "each request is for one item, of {ITEM}: set workload.read_size and workload.write_size so; \
+                 kv.value is the size of items"
             );
             return Some(Problem::new("kv.enabled", message));
         }
         if self.host.is_on() && self.array.drives == 0 && self.host.drives > 1 {
-            let message = "a server (kv.enabled) keeps its items on one disk: set host.drives = 1, or make an array of the \
-                           drives (array.drives)";
+            let message = "a server (kv.enabled) keeps its items on one disk: set host.drives = 1, or make \
+                           an array of the drives (array.drives)";
             return Some(Problem::new("host.drives", message));
         }
         None
@@ -48,28 +48,28 @@ impl Scenario {
         match self.array.members {
             array::Members::Sets if sets == 1 => Some(Problem::new(
                 "array.members",
-                "the drive is one set: raise device.sets.count and set array.drives to the same number, or set \
-                 array.members = \"drives\"",
+                "the drive is one set: raise device.sets.count and set array.drives to the same number, or \
+                 set array.members = \"drives\"",
             )),
             array::Members::Sets if drives == 0 => Some(Problem::new(
                 "array.members",
                 format!(
-                    "sets without an array: set array.drives = {sets}, the number of sets{comma}{layout}, or array.members = \
-                     \"drives\""
+                    "sets without an array: set array.drives = {sets}, the number of sets{comma}{layout}, or \
+                     array.members = \"drives\""
                 ),
             )),
             array::Members::Sets if drives != sets => Some(Problem::new(
                 "array.drives",
                 format!(
-                    "the members are the sets of one drive, of which there are {sets} (device.sets.count): set \
-                     array.drives = {sets}{layout}, or array.members = \"drives\""
+                    "the members are the sets of one drive, of which there are {sets} (device.sets.count): \
+                     set array.drives = {sets}{layout}, or array.members = \"drives\""
                 ),
             )),
             array::Members::Drives if sets > 1 => Some(Problem::new(
                 "device.sets.count",
                 format!(
-                    "the sets of a drive are used as the members of an array: set array.members = \"sets\" and \
-                     array.drives = {sets}{layout}, or device.sets.count = 1"
+                    "the sets of a drive are used as the members of an array: set array.members = \"sets\" \
+                     and array.drives = {sets}{layout}, or device.sets.count = 1"
                 ),
             )),
             _ => None,
@@ -90,8 +90,8 @@ impl Scenario {
         }
         if !strategy.interrupts && !strategy.has_poll_thread {
             let message = format!(
-                "an array has requests of its own, for which no thread of \"{}\" looks: add \"poll\" or use a strategy \
-                 with interrupts, or set array.drives = 0",
+                "an array has requests of its own, for which no thread of \"{}\" looks: add \"poll\" or use \
+                 a strategy with interrupts, or set array.drives = 0",
                 self.host.strategy
             );
             return Some(Problem::new("host.strategy", message));
@@ -114,8 +114,8 @@ impl Scenario {
         let is_controlled =
             self.array.drives > 0 && has_tokens && self.array.epoch.mode == EpochMode::GcControl;
         (is_controlled && !self.device.control_api).then(|| {
-            let message = "drives without the control interface (device.control_api = false) cannot be told when to collect: set \
-                           array.epoch.mode = \"epoch\", or device.control_api = true";
+            let message = "drives without the control interface (device.control_api = false) cannot be told \
+                           when to collect: set array.epoch.mode = \"epoch\", or device.control_api = true";
             Problem::new("array.epoch.mode", message)
         })
     }

@@ -50,8 +50,8 @@ pub enum InputError {
     Drive(BadValue),
     /// Requests are due later than the clock of a run goes.
     #[error(
-        "{name}: its last request is due after {due}, beyond the {horizon} that a run of this drive can last; \
-         lower trace.stretch_ppm, replay with trace.timing = \"closed\", or set run.duration"
+        "{name}: its last request is due after {due}, beyond the {horizon} that a run of this drive can \
+         last; lower trace.stretch_ppm, replay with trace.timing = \"closed\", or set run.duration"
     )]
     BeyondHorizon {
         /// The source.

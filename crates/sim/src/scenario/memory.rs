@@ -133,7 +133,8 @@ fn log_fits(demand: Demand) -> Result<(), InputError> {
 }
 
 /// Bytes of memory that this process can still have, from the files of a system below `root`: what the
-/// machine has available, or less where a control group or a limit of the process (`ulimit -v`) sets less. `None` where that cannot be known.
+/// machine has available, or less where a control group or a limit of the process (`ulimit -v`) sets less.
+/// `None` where that cannot be known.
 fn available(root: &Path) -> Option<u64> {
     let machine = field(&root.join("proc/meminfo"), "MemAvailable:").map(|kilobytes| kilobytes * 1024);
     let groups = std::fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();

@@ -145,8 +145,8 @@ impl Configure for Limits {
             visit.problem(
                 "ramp",
                 format!(
-                    "the ramp of {ramp} is no shorter than the run of {duration}: nothing would be measured; lower run.ramp, or \
-                     raise run.duration"
+                    "the ramp of {ramp} is no shorter than the run of {duration}: nothing would be measured; \
+                     lower run.ramp, or raise run.duration"
                 ),
             );
         }
@@ -155,8 +155,8 @@ impl Configure for Limits {
             visit.problem(
                 "round",
                 format!(
-                    "rounds of {round} make more than {MOST_ROUNDS} in a run of {duration} (run.duration): a report lists them \
-                     all; lengthen run.round"
+                    "rounds of {round} make more than {MOST_ROUNDS} in a run of {duration} (run.duration): a \
+                     report lists them all; lengthen run.round"
                 ),
             );
         }
@@ -267,8 +267,8 @@ impl Configure for Scenario {
         visit.section("run", "When the run measures and ends.", &mut self.run);
         visit.section(
             "workload",
-            "The workload, unless there is a trace, a job file, a data-centre workload or a store; its classes are also those of \
-             a trace, a job file and a data-centre workload.",
+            "The workload, unless there is a trace, a job file, a data-centre workload or a store; its \
+             classes are also those of a trace, a job file and a data-centre workload.",
             &mut self.workload,
         );
         visit.section("beside", "A second synthetic source, beside that workload.", &mut self.beside);
@@ -295,7 +295,8 @@ impl Configure for Scenario {
         if self.datacenter.workload != Workload::None && self.has_file() {
             visit.problem(
                 "datacenter.workload",
-                "a run has one workload: set datacenter.workload = \"none\", or leave trace.file and fio.file empty"
+                "a run has one workload: set datacenter.workload = \"none\", or leave trace.file and \
+                    fio.file empty"
                     .into(),
             );
         }
@@ -313,7 +314,8 @@ impl Configure for Scenario {
         if self.lsm.enabled && (self.has_file() || self.datacenter.workload != Workload::None) {
             visit.problem(
                 "lsm.enabled",
-                "a run has one workload: set lsm.enabled = false, or leave trace.file and fio.file empty and datacenter.workload at \"none\""
+                "a run has one workload: set lsm.enabled = false, or leave trace.file and fio.file empty and \
+                    datacenter.workload at \"none\""
                     .into(),
             );
         }

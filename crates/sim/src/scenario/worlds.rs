@@ -14,9 +14,10 @@ use tailcut_ssd::{Probe, Ssd};
 use tailcut_workload::Source;
 
 impl Scenario {
-    /// The drive, prepared, and a checker that knows what is on it. It checks nothing where requests of several
-    /// sources wait in submission queues that are fetched in turn: of commands in flight NVMe promises no order
-    /// (base specification 2.0, 3.4.1), so a read may rightly return either of two versions.
+    /// The drive, prepared, and a checker that knows what is on it. It checks nothing where requests of
+    /// several sources wait in submission queues that are fetched in turn: of commands in flight NVMe
+    /// promises no order (base specification 2.0, 3.4.1), so a read may rightly return either of two
+    /// versions.
     ///
     /// # Errors
     /// [`InputError::Drive`].
@@ -47,7 +48,8 @@ impl Scenario {
         let disks = Members::of(&self.array, &drives).disks(&drives);
         if let Some((key, mut message)) = self.array.validation_error(&disks) {
             if self.array.members == array::Members::Sets {
-                message += "; the drives are here the sets of one, which are larger where there are fewer (device.sets.count)";
+                message += "; the drives are here the sets of one, which are larger where there are fewer \
+                    (device.sets.count)";
             }
             return Err(InputError::Array(vec![tailcut_workload::Problem { key, message }]));
         }

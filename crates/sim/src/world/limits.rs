@@ -57,9 +57,9 @@ pub enum RunError {
     },
     /// Requests complete without time, and a closed loop issues others for them.
     #[error(
-        "{requests} requests in a row completed at {at}, so that the run would never end: the device answers them without \
-         work; give reads data to find (precondition.fill), or the workload a rate (workload.pace = \"open\") or pauses \
-         (workload.think)"
+        "{requests} requests in a row completed at {at}, so that the run would never end: the device answers \
+         them without work; give reads data to find (precondition.fill), or the workload a rate \
+         (workload.pace = \"open\") or pauses (workload.think)"
     )]
     NoTimePasses {
         /// When.

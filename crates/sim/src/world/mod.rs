@@ -352,8 +352,8 @@ impl<D: Device> World<D> {
         }
     }
 
-    /// What open loops asked for, where the device was too slow for one of them: its next request, or its last, was late
-    /// by more than a twentieth of its run, and none was on time in the last half of it.
+    /// What open loops asked for, where the device was too slow for one of them: its next request, or its
+    /// last, was late by more than a twentieth of its run, and none was on time in the last half of it.
     pub fn overload(&self) -> Option<Overload> {
         let backlogs = self.backlogs_at_end();
         let overloaded = backlogs.iter().filter(|backlog| backlog.is_overload());
@@ -367,8 +367,8 @@ impl<D: Device> World<D> {
         })
     }
 
-    /// How late the next request of the open loop most behind was at the end of its run, for how long none had
-    /// been on time, and how many requests were due and not issued; where the first is as for
+    /// How late the next request of the open loop most behind was at the end of its run, for how long none
+    /// had been on time, and how many requests were due and not issued; where the first is as for
     /// [`World::overload`] and the second is less.
     pub fn behind_at_end(&self) -> Option<(Nanos, Nanos, u64)> {
         let backlogs = self.backlogs_at_end();

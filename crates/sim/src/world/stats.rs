@@ -189,7 +189,8 @@ pub struct Stats {
     /// From the moment at which the device took a request to its end, in ns, summed over all requests that
     /// ended in the measurement, those that were due before it included.
     pub(super) in_device: u128,
-    /// From the moment at which a request was due until the device took it, in ns, summed over all requests counted.
+    /// From the moment at which a request was due until the device took it, in ns, summed over all requests
+    /// counted.
     waited: u128,
     /// Queue stall: time during which a request waited outside the device because every tag of its
     /// queue was taken.
@@ -261,8 +262,8 @@ impl Stats {
         if is_other { self.other(class) } else { &mut self.ops[op.index()] }
     }
 
-    /// Counts a finished request. One that failed counts as an error alone: it may have been refused at once, or have
-    /// ended at a timeout.
+    /// Counts a finished request. One that failed counts as an error alone: it may have been refused at once,
+    /// or have ended at a timeout.
     #[inline(always)]
     pub fn record(&mut self, request: &Finished<&Spans>) {
         self.waited += u128::from(request.submitted.since(request.due).0);

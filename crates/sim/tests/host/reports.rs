@@ -10,8 +10,8 @@ use tailcut_sim::world::Limits;
 use tailcut_ssd::Preset;
 use tailcut_workload::config::PaceKind;
 
-/// A drive that cannot keep up with an open loop: at the end of the ramp many requests wait, and are no part of
-/// the latencies that are measured.
+/// A drive that cannot keep up with an open loop: at the end of the ramp many requests wait, and are no part
+/// of the latencies that are measured.
 #[test]
 fn costs_per_request_are_those_of_all_requests_that_ended_in_the_measurement() {
     let mut scenario = Scenario { device: Preset::G.config(), ..Scenario::default() };

@@ -1,4 +1,5 @@
-//! Stores and their clients on a simulated drive: every read returns the data last written, and each class has its own figures.
+//! Stores and their clients on a simulated drive: every read returns the data last written, and each class
+//! has its own figures.
 
 #[path = "../../../workload/tests/workloads/stores.rs"]
 #[allow(dead_code, reason = "shared with the tests of workloads, which use all of it")]

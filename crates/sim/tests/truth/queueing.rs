@@ -127,7 +127,8 @@ fn a_device_that_is_behind_for_less_than_half_of_the_run_is_not_overloaded() {
     let (config, sectors) = one_die();
     let after = |duration: Nanos| {
         let (ssd, checker) = drive(&config, PreparedState::Sequential, 1);
-        // Bursts of 18,000 requests, of which the only die serves 31,000 a second: it catches up in each pause.
+        // Bursts of 18,000 requests, of which the only die serves 31,000 a second: it catches up in each
+        // pause.
         let (end, idle) = (BurstEnd::After(Nanos::millis(300)), Nanos::millis(700));
         let arrivals = ArrivalPlan::Bursts { rate: 60_000, end, idle };
         let recipe = Recipe { arrivals, depth: 1 << 16, ..Recipe::new(sectors) };
@@ -141,7 +142,8 @@ fn a_device_that_is_behind_for_less_than_half_of_the_run_is_not_overloaded() {
     let (lateness, age, left_out) = behind.expect("the next request is late");
     assert!((Nanos::millis(120)..Nanos::millis(300)).contains(&lateness), "{lateness}");
     assert!((Nanos::millis(360)..=Nanos::millis(400)).contains(&age), "{age}");
-    // It has issued 31,000 a second of the last 400 ms of the 18,000 of the last burst; the estimate is by lateness.
+    // It has issued 31,000 a second of the last 400 ms of the 18,000 of the last burst; the estimate is by
+    // lateness.
     assert!((3_500..7_500).contains(&left_out), "{left_out}");
     assert_eq!(after(Nanos::millis(2900)), (None, None), "it has caught up");
     let (overload, behind) = after(Nanos::millis(400));

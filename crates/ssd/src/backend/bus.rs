@@ -250,7 +250,8 @@ impl Buses {
         (!channel.is_event && channel.has_waiting()).then_some(channel.free_at)
     }
 
-    /// How long the buses have been in use up to `now`, summed over channels; none must have been taken later.
+    /// How long the buses have been in use up to `now`, summed over channels; none must have been taken
+    /// later.
     pub fn busy(&self, now: Time) -> Nanos {
         let busy = |channel: &Channel| Nanos(channel.busy.0 - channel.free_at.0.saturating_sub(now.0));
         self.channels.iter().map(busy).sum()

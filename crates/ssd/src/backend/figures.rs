@@ -108,7 +108,8 @@ impl Backend {
         }
     }
 
-    /// The time of each LUN by holder, in the order of [`Holder::ALL`](crate::holder::Holder::ALL), up to `now`.
+    /// The time of each LUN by holder, in the order of [`Holder::ALL`](crate::holder::Holder::ALL), up to
+    /// `now`.
     pub(crate) fn lun_times(&self, now: Time) -> impl Iterator<Item = [u64; HOLDERS]> {
         self.luns.iter().map(move |lun| {
             let account = lun.account(now);

@@ -118,7 +118,8 @@ impl Backend {
         self.defers_starts = defers;
     }
 
-    /// The next of the void requests that were met while a transaction was composed; they have left their LUNs.
+    /// The next of the void requests that were met while a transaction was composed; they have left their
+    /// LUNs.
     #[inline]
     pub(crate) fn pop_void(&mut self) -> Option<RequestId> {
         self.void.pop_front()

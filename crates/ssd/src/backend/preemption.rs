@@ -323,8 +323,8 @@ impl Backend {
         }
     }
 
-    /// Resets the operation of a LUN: it counts as not executed. Returns its transaction, whose requests the caller
-    /// has to queue again with [`Backend::wait_again`], in reverse order.
+    /// Resets the operation of a LUN: it counts as not executed. Returns its transaction, whose requests the
+    /// caller has to queue again with [`Backend::wait_again`], in reverse order.
     pub(crate) fn reset(&mut self, now: Time, lun: LunId, upper: &impl UpperLayers) -> Transaction {
         let transaction = self.luns[lun].transaction;
         let takes = self.time_to_take(transaction.kind, Handling::Reset);

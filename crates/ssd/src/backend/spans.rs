@@ -17,8 +17,8 @@ impl Backend {
     }
 
     /// Adds the spans of a memory request from the moment it could have begun to the end of its transaction,
-    /// which is under way. `served` are the pages of the same command that were served before it; `link` is the
-    /// part of its wait during which its own data was on the link.
+    /// which is under way. `served` are the pages of the same command that were served before it; `link` is
+    /// the part of its wait during which its own data was on the link.
     #[inline]
     pub(crate) fn add_spans(
         &self,
@@ -68,8 +68,8 @@ impl Backend {
         }
     }
 
-    /// The time that a memory request waited for its LUN, or for the bus for its command, while either served other
-    /// pages of the same command. It is subtracted from `waited`.
+    /// The time that a memory request waited for its LUN, or for the bus for its command, while either served
+    /// other pages of the same command. It is subtracted from `waited`.
     fn wait_for_own_pages(&self, id: RequestId, served: &[ServedPage], waited: &mut Account) -> Nanos {
         let request = &self.requests[id];
         let t = &self.luns[request.lun].transaction;
@@ -91,7 +91,8 @@ impl Backend {
         by_lun + take(Holder::BusWait, self.bus_carried(id, served, (asked, t.started)))
     }
 
-    /// The time within an interval that a read's bus carried other pages of the same command, or their bus commands.
+    /// The time within an interval that a read's bus carried other pages of the same command, or their bus
+    /// commands.
     fn bus_carried(&self, id: RequestId, served: &[ServedPage], during: (Time, Time)) -> Nanos {
         let channel = self.layout.channel_of(self.requests[id].lun);
         let beside = served.iter().filter(|page| self.layout.channel_of(page.lun()) == channel);
@@ -105,8 +106,8 @@ impl Backend {
         ProgramTime::new(now.since(self.requests[id].since), self.requests.waited(id))
     }
 
-    /// The time from `mark` until a memory request could have begun its only attempt; none if it could before, or has
-    /// been repeated.
+    /// The time from `mark` until a memory request could have begun its only attempt; none if it could
+    /// before, or has been repeated.
     pub(crate) fn wait_before(&self, id: RequestId, mark: Time) -> Option<Nanos> {
         let request = &self.requests[id];
         let started = self.luns[request.lun].transaction.started;

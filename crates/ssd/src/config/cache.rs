@@ -29,7 +29,8 @@ impl Configure for CacheConfig {
         count_u32(
             visit,
             "ahead",
-            "Pages that are read ahead of a sequential stream, when a chip has nothing else to do; 0 for none.",
+            "Pages that are read ahead of a sequential stream, when a chip has nothing else to do; 0 for \
+                none.",
             &mut self.ahead,
             0..=4096,
         );

@@ -48,13 +48,15 @@ impl Configure for FtlConfig {
         choose(
             visit,
             "mapping",
-            "Page: each page anywhere; block: the pages of a logical block together, in order; superblock: each page anywhere, written and collected by a block of every die.",
+            "Page: each page anywhere; block: the pages of a logical block together, in order; superblock: \
+                each page anywhere, written and collected by a block of every die.",
             &mut self.mapping,
         );
         count_u32(
             visit,
             "stripe",
-            "Blocks of as many planes, next to each other in the order, that share consecutive pages under block-level mapping.",
+            "Blocks of as many planes, next to each other in the order, that share consecutive pages under \
+                block-level mapping.",
             &mut self.stripe,
             1..=65_536,
         );
@@ -81,9 +83,9 @@ impl Configure for FtlConfig {
 }
 
 impl FtlConfig {
-    /// Logical pages that a drive of this geometry offers: rounded down so that all planes are
-    /// filled alike, and under block-level mapping by whole blocks. `u32::MAX` if there are more, which only a
-    /// geometry has that is not checked.
+    /// Logical pages that a drive of this geometry offers: rounded down so that all planes are filled alike,
+    /// and under block-level mapping by whole blocks. `u32::MAX` if there are more, which only a geometry has
+    /// that is not checked.
     pub fn logical_pages(&self, geometry: &Geometry) -> u32 {
         let user = geometry.page_count() as u128 * u128::from(1_000_000 - self.spare) / 1_000_000;
         let lun = match self.mapping {

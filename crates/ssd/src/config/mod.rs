@@ -94,7 +94,8 @@ impl Configure for GcConfig {
         );
         visit.flag(
             "ideal",
-            "Collection takes no time and holds no chip; pages moved and erases count as ever. For comparisons.",
+            "Collection takes no time and holds no chip; pages moved and erases count as ever. For \
+                comparisons.",
             &mut self.ideal,
         );
         if self.high < self.low {
@@ -117,7 +118,12 @@ pub struct WearConfig {
 
 impl Configure for WearConfig {
     fn configure(&mut self, visit: &mut dyn KeyVisitor) {
-        visit.flag("levelling", "Static wear levelling: data leaves the least worn block of a plane when the spread is too large.", &mut self.levelling);
+        visit.flag(
+            "levelling",
+            "Static wear levelling: data leaves the least worn block of a plane when the \
+            spread is too large.",
+            &mut self.levelling,
+        );
         count_u32(
             visit,
             "spread",
@@ -178,7 +184,8 @@ impl Configure for SsdConfig {
         }
         visit.flag(
             "control_api",
-            "The drive has the control interface (free blocks, thresholds, run_gc, windows, is_ready_for_read, Predictable Latency Mode).",
+            "The drive has the control interface (free blocks, thresholds, run_gc, windows, \
+                is_ready_for_read, Predictable Latency Mode).",
             &mut self.control_api,
         );
         visit.section("geometry", "What the drive is built of.", &mut self.geometry);
@@ -209,15 +216,16 @@ impl Configure for SsdConfig {
         if self.pacing.mode != PacingMode::None && self.buffer.size == 0 {
             visit.problem(
                 "pacing.mode",
-                "without a buffer there is nothing that writes are admitted to; set mode = \"none\" or buffer.size"
+                "without a buffer there is nothing that writes are admitted to; set mode = \"none\" or \
+                    buffer.size"
                     .into(),
             );
         }
         if self.pacing.mode != PacingMode::None && self.preempt.time_programs {
             visit.problem(
                 "pacing.mode",
-                "writes are admitted by a pace, or programs wait for silence, but not both; set mode = \"none\" or \
-                 preempt.time_programs = false"
+                "writes are admitted by a pace, or programs wait for silence, but not both; set mode = \
+                 \"none\" or preempt.time_programs = false"
                     .into(),
             );
         }
@@ -233,8 +241,8 @@ impl Configure for SsdConfig {
         if self.gc.ideal && self.ftl.mapping == MappingLevel::Block {
             visit.problem(
                 "gc.ideal",
-                "a drive that maps by block copies pages to write others, which takes its time; set ideal = false, \
-                 or ftl.mapping = \"page\""
+                "a drive that maps by block copies pages to write others, which takes its time; set ideal = \
+                 false, or ftl.mapping = \"page\""
                     .into(),
             );
         }
@@ -261,21 +269,22 @@ impl SsdConfig {
         if self.schedule.chip != ChipPolicy::ReadsFirst {
             return Err(Problem::new(
                 "schedule.chip",
-                "a chip that serves its work in order has no use for preemption (preempt.program, preempt.erase); set \
-                 chip = \"reads-first\"",
+                "a chip that serves its work in order has no use for preemption (preempt.program, \
+                 preempt.erase); set chip = \"reads-first\"",
             ));
         }
         if !self.gc.preemptible {
             return Err(Problem::new(
                 "gc.preemptible",
-                "collection that lets nothing go between its pages would go before the read that preempts it; \
-                 set preemptible = true",
+                "collection that lets nothing go between its pages would go before the read that preempts \
+                 it; set preemptible = true",
             ));
         }
         if self.preempt.program == Handling::Reset && self.ftl.mapping == MappingLevel::Block {
             return Err(Problem::new(
                 "preempt.program",
-                "a drive that maps by block cannot program spoiled pages elsewhere; use \"suspend\", or ftl.mapping = \"page\"",
+                "a drive that maps by block cannot program spoiled pages elsewhere; use \"suspend\", or \
+                    ftl.mapping = \"page\"",
             ));
         }
         Ok(())
@@ -327,7 +336,8 @@ impl SsdConfig {
         }
         if !planes.is_multiple_of(stripe) {
             return Err(BadValue::new(format!(
-                "the drive's {planes} planes cannot be shared out to stripes of {stripe}: use a divisor of {planes}"
+                "the drive's {planes} planes cannot be shared out to stripes of {stripe}: use a divisor of \
+                    {planes}"
             )));
         }
         Ok(())
@@ -341,7 +351,8 @@ impl SsdConfig {
         let needed = self.geometry.page_bytes * u64::from(self.sets.count);
         if self.cache.size > 0 && self.cache.size < needed {
             return Err(BadValue::new(format!(
-                "a read cache of {} bytes does not give each set ({}) a page: set cache.size to at least {needed}, or to 0",
+                "a read cache of {} bytes does not give each set ({}) a page: set cache.size to at least \
+                    {needed}, or to 0",
                 self.cache.size, self.sets.count
             )));
         }
@@ -370,7 +381,8 @@ impl SsdConfig {
                 None => "use more blocks".into(),
             };
             return Err(BadValue::new(format!(
-                "each plane holds {} blocks, of which {kept} must stay without data (open blocks, gc.low, reserve): {remedy}",
+                "each plane holds {} blocks, of which {kept} must stay without data (open blocks, gc.low, \
+                    reserve): {remedy}",
                 g.blocks
             )));
         }

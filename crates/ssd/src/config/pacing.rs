@@ -22,8 +22,8 @@ pub struct PacingConfig {
     pub mode: PacingMode,
     /// Pages per second that come in at the most.
     pub most: u32,
-    /// Share of what is missing to `most` by which the limit exceeds what came in in the window before, in parts
-    /// per million; with a million the limit is always `most`.
+    /// Share of what is missing to `most` by which the limit exceeds what came in in the window before, in
+    /// parts per million; with a million the limit is always `most`.
     pub growth: u32,
     /// Length of a window.
     pub window: Nanos,
@@ -54,7 +54,8 @@ impl Configure for PacingConfig {
         );
         visit.share(
             "growth",
-            "Share of what is missing to `most` by which the limit exceeds what came in in the window before.",
+            "Share of what is missing to `most` by which the limit exceeds what came in in the window \
+                before.",
             &mut self.growth,
             1..=1_000_000,
         );

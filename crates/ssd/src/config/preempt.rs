@@ -79,7 +79,8 @@ impl Configure for PreemptConfig {
         );
         visit.time(
             "safe_point",
-            "How long an operation that is to be suspended runs on, on average, until it can stop; exponentially distributed.",
+            "How long an operation that is to be suspended runs on, on average, until it can stop; \
+                exponentially distributed.",
             &mut self.safe_point,
             Nanos(0)..=Nanos::millis(10),
         );
@@ -103,7 +104,8 @@ impl Configure for PreemptConfig {
         );
         visit.share(
             "wear_budget",
-            "Wear that resets may add to that of erases; when it is spent, operations are suspended. 0 for no bound.",
+            "Wear that resets may add to that of erases; when it is spent, operations are suspended. 0 for \
+                no bound.",
             &mut self.wear_budget,
             0..=1_000_000,
         );
@@ -119,12 +121,14 @@ impl Configure for PreemptConfig {
         );
         visit.flag(
             "time_programs",
-            "Programs wait in the buffer until reads are expected to leave chips alone, while half of the buffer is free.",
+            "Programs wait in the buffer until reads are expected to leave chips alone, while half of the \
+                buffer is free.",
             &mut self.time_programs,
         );
         visit.flag(
             "time_erases",
-            "Erases wait until no read of their chip is expected soon, while their plane has free blocks to spare.",
+            "Erases wait until no read of their chip is expected soon, while their plane has free blocks to \
+                spare.",
             &mut self.time_erases,
         );
     }

@@ -52,7 +52,8 @@ impl Configure for QueueConfig {
         tailcut_base::config::count_u32(
             visit,
             "commands",
-            "Commands that the controller works on at a time; others wait in their submission queues. 0: all.",
+            "Commands that the controller works on at a time; others wait in their submission queues. 0: \
+                all.",
             &mut self.commands,
             0..=1 << 20,
         );
@@ -84,7 +85,8 @@ impl Configure for QueueConfig {
         if self.protocol == Protocol::Nvme && self.trim > Nanos::ZERO {
             visit.problem(
                 "trim",
-                "trims over NVMe are queued and take no time of their own; set trim = \"0s\" or protocol = \"ahci\""
+                "trims over NVMe are queued and take no time of their own; set trim = \"0s\" or protocol = \
+                    \"ahci\""
                     .to_string(),
             );
         }

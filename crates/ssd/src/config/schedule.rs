@@ -81,12 +81,14 @@ impl Configure for ScheduleConfig {
         choose(
             visit,
             "classes",
-            "Whether a read's class is told by its command, inferred from size and place, or all reads are equal.",
+            "Whether a read's class is told by its command, inferred from size and place, or all reads are \
+                equal.",
             &mut self.classes,
         );
         visit.time(
             "write_patience",
-            "How long a chip may serve nothing but reads while other work waits or stands suspended (chip = \"reads-first\").",
+            "How long a chip may serve nothing but reads while other work waits or stands suspended (chip = \
+                \"reads-first\").",
             &mut self.write_patience,
             Nanos(0)..=Nanos::secs(10),
         );
@@ -98,7 +100,8 @@ impl Configure for ScheduleConfig {
         count_u32(
             visit,
             "passes",
-            "Transactions by which a chip's oldest waiting request may be passed over (commit = \"faro\", \"sprinkler\", or \"pas\" with whole requests).",
+            "Transactions by which a chip's oldest waiting request may be passed over (commit = \"faro\", \
+                \"sprinkler\", or \"pas\" with whole requests).",
             &mut self.passes,
             0..=1 << 20,
         );
@@ -124,23 +127,27 @@ impl Configure for ScheduleConfig {
         );
         visit.flag(
             "hit_manager",
-            "Data queued for a program answers reads, and later writes to its page replace it; else they wait for the program.",
+            "Data queued for a program answers reads, and later writes to its page replace it; else they \
+                wait for the program.",
             &mut self.hit_manager,
         );
         visit.flag(
             "level_frontiers",
-            "Of the planes of a die, serve the one whose write frontier is behind first, so that they can share programs.",
+            "Of the planes of a die, serve the one whose write frontier is behind first, so that they can \
+                share programs.",
             &mut self.level_frontiers,
         );
         visit.flag(
             "match_cell_times",
-            "Programs of several dies share a transaction only if their pages (fast, slow) take equally long.",
+            "Programs of several dies share a transaction only if their pages (fast, slow) take equally \
+                long.",
             &mut self.match_cell_times,
         );
         choose(
             visit,
             "fail_fast",
-            "What a read that asks rather to fail does not wait for: the drive's own collection; writes of the host as well; or anything, other reads and preemption included.",
+            "What a read that asks rather to fail does not wait for: the drive's own collection; writes of \
+                the host as well; or anything, other reads and preemption included.",
             &mut self.fail_fast,
         );
     }

@@ -34,7 +34,8 @@ impl Configure for SetsConfig {
         count_u32(
             visit,
             "count",
-            "NVM sets of equal size, each with flash and addresses of its own; 1 for a drive that is not divided.",
+            "NVM sets of equal size, each with flash and addresses of its own; 1 for a drive that is not \
+                divided.",
             &mut self.count,
             1..=64,
         );

@@ -43,7 +43,8 @@ impl Configure for SuperblockConfig {
         count_u32(
             visit,
             "program",
-            "Pages that one operation of a die programs: planes × bits per cell × pages of the map per page of flash.",
+            "Pages that one operation of a die programs: planes × bits per cell × pages of the map per page \
+                of flash.",
             &mut self.program,
             1..=240,
         );
@@ -119,7 +120,8 @@ impl SsdConfig {
         needs(
             g.planes == 1 && (g.dies == 1 || g.ready_busy == ReadyBusy::Die),
             "geometry.planes",
-            "takes a die as one: set planes = 1 and ready_busy = \"die\"; superblock.program and superblock.sense count its planes",
+            "takes a die as one: set planes = 1 and ready_busy = \"die\"; superblock.program and \
+                superblock.sense count its planes",
         )?;
         if !sense.is_power_of_two() {
             return Err(Problem::new(
@@ -131,7 +133,8 @@ impl SsdConfig {
             return Err(Problem::new(
                 "superblock.program",
                 format!(
-                    "a word line of {} cells holds {bits} times what one sensing makes available; set program = {}, or sense",
+                    "a word line of {} cells holds {bits} times what one sensing makes available; set \
+                        program = {}, or sense",
                     self.timing.cell,
                     sense * bits
                 ),
@@ -157,7 +160,8 @@ impl SsdConfig {
             return Err(Problem::new(
                 "buffer.size",
                 format!(
-                    "mapping by superblock gathers {program} pages for a program; set size to at least {least} bytes"
+                    "mapping by superblock gathers {program} pages for a program; set size to at least \
+                        {least} bytes"
                 ),
             ));
         }
@@ -193,8 +197,8 @@ impl SsdConfig {
         needs(
             !self.schedule.level_queues && !self.preempt.predicts_reads(),
             "schedule.level_queues",
-            "gives units to dies in turn; set level_queues, preempt.place_programs, preempt.time_programs and \
-             preempt.time_erases = false",
+            "gives units to dies in turn; set level_queues, preempt.place_programs, preempt.time_programs \
+             and preempt.time_erases = false",
         )?;
         needs(
             self.preempt.program != Handling::Reset,

@@ -124,10 +124,14 @@ impl Configure for Geometry {
             );
         }
         if self.places_per_lun() as usize > PLACES_MAX {
-            visit.problem("planes", format!(
-                "{} places behind one ready/busy line; at most {PLACES_MAX}: fewer planes or dies, or ready_busy = \"die\"",
-                self.places_per_lun()
-            ));
+            visit.problem(
+                "planes",
+                format!(
+                    "{} places behind one ready/busy line; at most {PLACES_MAX}: fewer planes or dies, or \
+                    ready_busy = \"die\"",
+                    self.places_per_lun()
+                ),
+            );
         }
         if self.page_count() >= 1 << 31 {
             visit.problem(

@@ -225,7 +225,8 @@ impl NandArray {
         }
     }
 
-    /// Declares the first `pages` of a block that was never erased programmed, while a drive is being prepared.
+    /// Declares the first `pages` of a block that was never erased programmed, while a drive is being
+    /// prepared.
     pub fn prepare_block(&mut self, block: BlockId, pages: u32) {
         let block = &mut self.blocks[block];
         assert!(!block.bad && pages <= self.layout.pages.get());

@@ -110,8 +110,8 @@ impl Frontend {
         }
     }
 
-    /// An entry that was trimmed before it was programmed is about to leave the buffer: completes the writes and
-    /// flushes that wait for its program. True when reads wait for it, too.
+    /// An entry that was trimmed before it was programmed is about to leave the buffer: completes the writes
+    /// and flushes that wait for its program. True when reads wait for it, too.
     pub(crate) fn give_up_program(&mut self, now: Time, entry: EntryId) -> bool {
         let e = &mut self.buffer[entry];
         let waiters = std::mem::replace(&mut e.waiters, WaiterId::NONE);

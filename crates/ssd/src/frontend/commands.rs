@@ -23,8 +23,8 @@ impl Frontend {
         }
     }
 
-    /// True if a timer is to be set: see [`Frontend::take_due`] and [`Frontend::take_buffer_due`]. False when asked
-    /// again.
+    /// True if a timer is to be set: see [`Frontend::take_due`] and [`Frontend::take_buffer_due`]. False when
+    /// asked again.
     #[inline(always)]
     pub(crate) fn take_has_due(&mut self) -> bool {
         std::mem::take(&mut self.has_due)

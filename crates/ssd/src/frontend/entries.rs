@@ -1,4 +1,5 @@
-//! What becomes of a page of the buffer: its data arrives, it is programmed, trimmed, or never will be programmed.
+//! What becomes of a page of the buffer: its data arrives, it is programmed, trimmed, or never will be
+//! programmed.
 
 use super::Frontend;
 use crate::flash::{LogicalPage, PhysicalPage};
@@ -66,8 +67,9 @@ impl Frontend {
         }
     }
 
-    /// A write must be durable: each of its pages waits for the program of its entry. Returns these entries; none
-    /// when the write is complete. It fails where the drive has become read-only while the data was on the link.
+    /// A write must be durable: each of its pages waits for the program of its entry. Returns these entries;
+    /// none when the write is complete. It fails where the drive has become read-only while the data was on
+    /// the link.
     pub(crate) fn force(
         &mut self,
         now: Time,
@@ -147,8 +149,8 @@ impl Frontend {
         false
     }
 
-    /// An entry's data is on flash: completes all commands that waited for that. Returns the entry as it was; reads that
-    /// have waited are not in its list any more.
+    /// An entry's data is on flash: completes all commands that waited for that. Returns the entry as it was;
+    /// reads that have waited are not in its list any more.
     pub(crate) fn program_ended(&mut self, now: Time, entry: EntryId) -> Entry {
         let e = self.buffer[entry];
         self.settle(now, self.buffer.set_of(entry), self.buffer.programmed_epoch(entry));
@@ -158,8 +160,8 @@ impl Frontend {
         e
     }
 
-    /// An entry was written again while it was programmed into `physical`: it is dirty. True when it has to be
-    /// issued at once.
+    /// An entry was written again while it was programmed into `physical`: it is dirty. True when it has to
+    /// be issued at once.
     pub(crate) fn dirty_again(&mut self, entry: EntryId, physical: PhysicalPage) -> bool {
         self.buffer[entry].old = physical;
         self.buffer[entry].dirty_again = false;
@@ -205,8 +207,8 @@ impl Frontend {
         }
     }
 
-    /// The page of a word line that was spoiled is in the buffer, or a newer version of it: its version on flash
-    /// is gone, and what a newer one lacks is in the controller's copy.
+    /// The page of a word line that was spoiled is in the buffer, or a newer version of it: its version on
+    /// flash is gone, and what a newer one lacks is in the controller's copy.
     pub(crate) fn lose_old_version(&mut self, entry: EntryId) {
         self.buffer[entry].old = PhysicalPage::NONE;
         self.buffer[entry].whole = true;
@@ -220,7 +222,8 @@ impl Frontend {
         entry
     }
 
-    /// True when a command waits for one of these entries of the first set, or for a flush of it, to be durable.
+    /// True when a command waits for one of these entries of the first set, or for a flush of it, to be
+    /// durable.
     pub(crate) fn awaits(&self, mut entries: impl Iterator<Item = EntryId>) -> bool {
         !self.buffer.capacitor
             && (self.buffer.awaits_flush(SetId::FIRST)

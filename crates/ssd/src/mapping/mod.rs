@@ -9,8 +9,8 @@
 //! - [`steering`]: when the host wants that done;
 //! - [`forecast`]: when a LUN's next read is expected.
 //!
-//! What is to be done elsewhere, such as a flash operation, is an [`Effect`]. The drive's loop carries effects
-//! out in the order in which they came; see [`Mapping::next_effect`].
+//! What is to be done elsewhere, such as a flash operation, is an [`Effect`]. The drive's loop carries
+//! effects out in the order in which they came; see [`Mapping::next_effect`].
 
 mod block_mapped;
 mod collection;
@@ -124,8 +124,8 @@ pub(crate) enum Effect {
 }
 
 impl Mapping {
-    /// The mapping of an empty drive, whose timers can hold moments before `horizon`. With `content` its pages
-    /// keep fingerprints.
+    /// The mapping of an empty drive, whose timers can hold moments before `horizon`. With `content` its
+    /// pages keep fingerprints.
     pub(crate) fn new(config: &SsdConfig, horizon: Time, seed: u64, content: bool) -> Mapping {
         let geometry = &config.geometry;
         let nand = NandArray::new(geometry, &config.faults, seed, content);

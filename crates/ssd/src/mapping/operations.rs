@@ -21,8 +21,8 @@ pub(crate) enum Freed {
 }
 
 impl Mapping {
-    /// The host is about to read a page: its block is not erased until [`Mapping::unpin`]. Returns where the page
-    /// is.
+    /// The host is about to read a page: its block is not erased until [`Mapping::unpin`]. Returns where the
+    /// page is.
     #[inline]
     pub(crate) fn begin_read(&mut self, now: Time, physical: PhysicalPage, rank: u8) -> (LunId, u32) {
         if holds(Invariant::WriteAfterRead) {
@@ -49,7 +49,8 @@ impl Mapping {
         was_last
     }
 
-    /// A read that waited for a page now waits for the place to which that has moved. True if something follows.
+    /// A read that waited for a page now waits for the place to which that has moved. True if something
+    /// follows.
     pub(crate) fn reader_moved(&mut self, now: Time, from: PhysicalPage, to: PhysicalPage) -> bool {
         self.ftl.pin(to);
         self.counters.readdressed += 1;
@@ -90,8 +91,8 @@ impl Mapping {
         MemoryRequest { logical, frontier, ..request }
     }
 
-    /// The read of the rest of a page that is written in part, from its version on flash; `program` waits for it,
-    /// or [`RequestId::NONE`].
+    /// The read of the rest of a page that is written in part, from its version on flash; `program` waits for
+    /// it, or [`RequestId::NONE`].
     pub(crate) fn merge_request(
         &mut self,
         now: Time,
@@ -133,8 +134,8 @@ impl Mapping {
         self.ftl.validate(physical);
     }
 
-    /// The program of a page of the buffer is over, and the page is where it belongs: its block is closed only
-    /// now, so that its last page counts as valid when victims are ranked.
+    /// The program of a page of the buffer is over, and the page is where it belongs: its block is closed
+    /// only now, so that its last page counts as valid when victims are ranked.
     #[inline]
     pub(crate) fn end_program(&mut self, now: Time, plane: PlaneId, request: &MemoryRequest) {
         self.settle_block(now, request.physical);
@@ -154,8 +155,8 @@ impl Mapping {
         if let Location::Buffer(entry) = location { Some(entry) } else { None }
     }
 
-    /// What an entry for a page of a write begins with, if the page is at `location`: its version on flash, and
-    /// the content of that where the page is not written as a whole.
+    /// What an entry for a page of a write begins with, if the page is at `location`: its version on flash,
+    /// and the content of that where the page is not written as a whole.
     #[inline]
     pub(crate) fn version_to_change(
         &self,
@@ -229,13 +230,15 @@ impl Mapping {
         self.read_only.takes_writes(set)
     }
 
-    /// The set of a plane takes no more writes: it has no room for another and cannot make any. Returns the set.
+    /// The set of a plane takes no more writes: it has no room for another and cannot make any. Returns the
+    /// set.
     pub(crate) fn refuse_writes(&mut self, now: Time, plane: PlaneId) -> SetId {
         let set = self.sets.of_plane(plane);
         if self.takes_writes(set) {
             let why = format!(
-                "at {now} plane {plane} had {} free blocks, {} blocks of the drive had gone bad, and collection had no victim \
-                 that would free a block; more spare space (ftl.spare) would have kept it writable",
+                "at {now} plane {plane} had {} free blocks, {} blocks of the drive had gone bad, and \
+                 collection had no victim that would free a block; more spare space (ftl.spare) would have \
+                 kept it writable",
                 self.ftl.free_blocks(plane),
                 self.counters.bad_blocks
             );

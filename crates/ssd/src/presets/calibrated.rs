@@ -1,21 +1,21 @@
 //! Drives that can be bought, fitted to what was measured on them.
 //!
-//! Haas et al. ("SSD-iq: Uncovering the Hidden Side of SSD Performance", PVLDB 18, 2025) measured random writes
-//! of 4 KiB at given rates on six drives for data centres, with the latencies of one reading and writing thread
-//! beside them. Each preset here was fitted to four rows of one drive: idle, at about half of what it
-//! sustains, near that, and saturated. `docs/results/real-drives.md` has the error of each row, and of rows
-//! that were not fitted.
+//! Haas et al. ("SSD-iq: Uncovering the Hidden Side of SSD Performance", PVLDB 18, 2025) measured random
+//! writes of 4 KiB at given rates on six drives for data centres, with the latencies of one reading and
+//! writing thread beside them. Each preset here was fitted to four rows of one drive: idle, at about half of
+//! what it sustains, near that, and saturated. `docs/results/real-drives.md` has the error of each row, and
+//! of rows that were not fitted.
 //!
 //! *Known*, from data sheets: capacity, generation of PCIe. *Assumed*, as no source states it: dies of 64 GiB
 //! (512 Gb) as the least number that holds the capacity, two planes of 16 KiB pages of three bits per cell
 //! under a map of 4 KiB (24 pages a program), 384 word lines per block, so 36 MiB of each die per superblock.
 //! What is programmed at once and how long it takes cannot be told apart by rates: a program time that is
-//! fitted represents the die's bandwidth. *Read off the rows*: the commands that the controller works on, from
-//! writes per second × their median latency when saturated (Little's law), and from which queue it takes the
-//! next. *Fitted*: everything in [`Fitted`], with diagonal CMA-ES on logarithms (10 to 150 candidates of a
-//! sixteenth of the drive) and then by hand towards the same rows: mostly the program time, to what the drive
-//! sustains; for `pe8110-960`, `p5520-1920` and `cm7r-3840` safe point and pace; `pm9a3-960` nearly all; and how
-//! long reads may go first. `tailcut calibrate` has not been run on these rows yet.
+//! fitted represents the die's bandwidth. *Read off the rows*: the commands that the controller works on,
+//! from writes per second × their median latency when saturated (Little's law), and from which queue it takes
+//! the next. *Fitted*: everything in [`Fitted`], with diagonal CMA-ES on logarithms (10 to 150 candidates of
+//! a sixteenth of the drive) and then by hand towards the same rows: mostly the program time, to what the
+//! drive sustains; for `pe8110-960`, `p5520-1920` and `cm7r-3840` safe point and pace; `pm9a3-960` nearly
+//! all; and how long reads may go first. `tailcut calibrate` has not been run on these rows yet.
 //!
 //! A preset has an eighth of the drive's superblocks, each of them whole, and of its capacity; see
 //! [`SsdConfig::at_scale`].
@@ -81,8 +81,8 @@ struct Fitted {
     suspensions: u32,
     /// How long reads may go first.
     patience: u64,
-    /// Share of the raw capacity of the whole drive that holds no data of the host, in parts per million. What
-    /// is less than the data sheet's the drive needs for itself.
+    /// Share of the raw capacity of the whole drive that holds no data of the host, in parts per million.
+    /// What is less than the data sheet's the drive needs for itself.
     spare: u32,
     buffer_kib: u64,
     commands: u32,
@@ -223,7 +223,8 @@ pub fn pe8110() -> SsdConfig {
     drive.at_scale(SCALE)
 }
 
-/// Solidigm D7-P5520, 1.92 TB. Its spare space is that with which its write amplification is the measured one.
+/// Solidigm D7-P5520, 1.92 TB. Its spare space is that with which its write amplification is the measured
+/// one.
 pub fn p5520() -> SsdConfig {
     let mut drive = whole(&Fitted {
         read: [31_000, 57_000, 80_000],

@@ -270,8 +270,9 @@ impl<P: Probe> Ssd<P> {
         self.backend.request_mut(id).physical = PhysicalPage::NONE;
     }
 
-    /// Takes a page of a word line that was spoiled back into the buffer, from the controller's copy. Its program
-    /// must not be reset again: two pages that share word lines could go on spoiling each other for ever.
+    /// Takes a page of a word line that was spoiled back into the buffer, from the controller's copy. Its
+    /// program must not be reset again: two pages that share word lines could go on spoiling each other for
+    /// ever.
     fn restore(&mut self, now: Time, page: PhysicalPage) {
         let logical = self.mapping.logical_of(page);
         self.mapping.invalidate(page, now);

@@ -157,7 +157,7 @@ impl<P: Probe> Ssd<P> {
     pub fn why_stuck(&self) -> String {
         let (fullest, free) = self.mapping.fullest_plane();
         format!(
-            "{} memory requests are in flight, {} chips have work that they cannot start; plane {fullest} has {free} free blocks",
+            "{} memory requests in flight, {} chips blocked; plane {fullest} has {free} free blocks",
             self.backend.in_flight(),
             self.backend.luns_with_work(),
         )

@@ -1,5 +1,5 @@
-//! The way of a read: from the command to memory requests, and from the chips back to the host; reads ahead of the
-//! host; and trims, which bring no data either.
+//! The way of a read: from the command to memory requests, and from the chips back to the host; reads ahead
+//! of the host; and trims, which bring no data either.
 //!
 //! A read that continues where two reads before it ended is part of a stream (`frontend/streams`); the
 //! pages that follow are scheduled to be read into the cache (`frontend/cache`). Each waits in a separate

@@ -91,8 +91,8 @@ impl<P: Probe> Ssd<P> {
         if forced.is_empty() {
             self.complete(now, tag);
         }
-        // On a read-only drive `issue` fails the entry at once, and the command with it: register the waiters of all
-        // pages before issuing the first.
+        // On a read-only drive `issue` fails the entry at once, and the command with it: register the waiters
+        // of all pages before issuing the first.
         for entry in forced {
             if self.frontend.entry(entry).state == EntryState::Dirty {
                 self.issue(now, entry);
@@ -101,8 +101,9 @@ impl<P: Probe> Ssd<P> {
         self.wake(now);
     }
 
-    /// The program of an entry has ended: the time of the writes whose last page it was goes to what the program waited
-    /// for. A write that met a program under way, or one that was repeated, waited for a flush.
+    /// The program of an entry has ended: the time of the writes whose last page it was goes to what the
+    /// program waited for. A write that met a program under way, or one that was repeated, waited for a
+    /// flush.
     #[inline]
     fn account_forced(&mut self, now: Time, id: RequestId, entry: EntryId) {
         self.frontend.track_room_made(entry, || self.backend.program_time(now, id));
@@ -390,8 +391,8 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// Cancels a program for want of erased space: its data stays in the buffer, and commands that wait for it complete
-    /// with [`Status::WriteProtected`].
+    /// Cancels a program for want of erased space: its data stays in the buffer, and commands that wait for
+    /// it complete with [`Status::WriteProtected`].
     pub(crate) fn strand(&mut self, now: Time, id: RequestId) {
         let request = *self.backend.request(id);
         self.backend.left_committed(request.lun, id);

@@ -30,9 +30,10 @@ pub struct Amplification {
 }
 
 impl Amplification {
-    /// Writes the region of a drive like `device` over until amplification is steady, then half of it again, and measures
-    /// the latter. A drive is prepared as after uniform random writes, so that these need half a pass to become
-    /// steady, and other patterns two. Of `test` only seed and client matter: time does not end this test.
+    /// Writes the region of a drive like `device` over until amplification is steady, then half of it again,
+    /// and measures the latter. A drive is prepared as after uniform random writes, so that these need half a
+    /// pass to become steady, and other patterns two. Of `test` only seed and client matter: time does not
+    /// end this test.
     ///
     /// # Errors
     /// See [`TestError`].

@@ -11,8 +11,8 @@ pub struct RealDrive {
     pub id: &'static str,
     /// The name of its preset.
     pub preset_name: &'static str,
-    /// Loads with a measured row that its preset was fitted to: there, agreement with the measurement is none of the
-    /// model's merit.
+    /// Loads with a measured row that its preset was fitted to: there, agreement with the measurement is none
+    /// of the model's merit.
     pub fitted: &'static [Load],
 }
 

@@ -57,8 +57,8 @@ impl Quantity {
         }
     }
 
-    /// Its figure in a prediction; `None` where fewer than [`LEAST_BEYOND`] requests lie beyond a percentile. The slowest
-    /// request is always known.
+    /// Its figure in a prediction; `None` where fewer than [`LEAST_BEYOND`] requests lie beyond a percentile.
+    /// The slowest request is always known.
     pub fn predicted(self, found: &Measurement) -> Option<f64> {
         let latency = |of: &Latencies, percentile: Percentile| {
             let is_known =
@@ -97,5 +97,6 @@ fn index(percentile: Percentile) -> usize {
     PERCENTILES.iter().position(|known| *known == percentile).expect("a percentile of the list")
 }
 
-/// What a client's clock and a histogram of whole microseconds cannot tell apart, of latencies of some ten microseconds.
+/// What a client's clock and a histogram of whole microseconds cannot tell apart, of latencies of some ten
+/// microseconds.
 const WRITE_SLACK_US: f64 = 2.0;

@@ -16,7 +16,8 @@ pub enum Load {
 }
 
 impl Load {
-    /// Runs the test on a drive like `device`. `is_over` is polled a few times per million requests; true stops the run.
+    /// Runs the test on a drive like `device`. `is_over` is polled a few times per million requests; true
+    /// stops the run.
     ///
     /// # Errors
     /// See [`TestError`].
@@ -34,8 +35,8 @@ impl Load {
     }
 }
 
-/// Its parameters as a file of points has them: `70000`, `50 16` (reads in per cent, depth), `uniform 100` (fill in per
-/// cent).
+/// Its parameters as a file of points has them: `70000`, `50 16` (reads in per cent, depth), `uniform 100`
+/// (fill in per cent).
 impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

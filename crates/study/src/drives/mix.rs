@@ -4,8 +4,8 @@ use super::{Measurement, TestError, TestRun};
 use tailcut_ssd::config::SsdConfig;
 use tailcut_workload::{Recipe, Source, Synthetic};
 
-/// The client of Doekemeijer et al., CLUSTER 2023: fio with random requests of 4 KiB over the whole drive, a fixed number of
-/// them in flight.
+/// The client of Doekemeijer et al., CLUSTER 2023: fio with random requests of 4 KiB over the whole drive, a
+/// fixed number of them in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mix {
     /// Reads per hundred requests, 0 to 100.
@@ -15,8 +15,8 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// Runs the mix on a drive like `device`; latencies are of all requests. `is_over` is polled a few times per million
-    /// requests; true stops the run.
+    /// Runs the mix on a drive like `device`; latencies are of all requests. `is_over` is polled a few times
+    /// per million requests; true stops the run.
     ///
     /// # Errors
     /// See [`TestError`].

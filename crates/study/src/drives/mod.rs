@@ -2,14 +2,15 @@
 //!
 //! Two works publish measurements that a model can be compared with row by row:
 //!
-//! - Haas et al., "SSD-iq: Uncovering the Hidden Side of SSD Performance", PVLDB 18 (2025): random writes at a
-//!   given rate, and the latencies of one reading and writing thread beside them ([`RandomWrites`]).
+//! - Haas et al., "SSD-iq: Uncovering the Hidden Side of SSD Performance", PVLDB 18 (2025): random writes at
+//!   a given rate, and the latencies of one reading and writing thread beside them ([`RandomWrites`]).
 //! - Doekemeijer et al., "Performance Characterization of NVMe Flash Devices with Zoned Namespaces", IEEE
 //!   CLUSTER 2023: mixes of reads and writes at a given depth ([`Mix`]).
 //!
-//! A [`RandomWrites`] is the client of the first work. [`RandomWrites::run`] lets it work on a simulated drive and
-//! returns a [`Measurement`]; a [`Mix`] and an [`Amplification`] do so for mixes and for write amplification. [`rows`]
-//! reads what was measured on real drives. [`keys`] sets keys of a drive's configuration by their names.
+//! A [`RandomWrites`] is the client of the first work. [`RandomWrites::run`] lets it work on a simulated
+//! drive and returns a [`Measurement`]; a [`Mix`] and an [`Amplification`] do so for mixes and for write
+//! amplification. [`rows`] reads what was measured on real drives. [`keys`] sets keys of a drive's
+//! configuration by their names.
 
 mod amplification;
 pub mod catalogue;

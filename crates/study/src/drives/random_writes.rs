@@ -8,22 +8,24 @@ use tailcut_workload::{ArrivalPlan, Recipe, Source, Synthetic};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestRate(pub u64);
 
-/// The client of Haas et al., "SSD-iq", PVLDB 18 (2025): seven threads on a drive that is full and in steady state.
+/// The client of Haas et al., "SSD-iq", PVLDB 18 (2025): seven threads on a drive that is full and in steady
+/// state.
 ///
-/// The first thread is the one whose latencies count: 10,000 requests a second at a constant pace, half of them reads.
-/// The other six share the offered rate less 5,000, with exponential intervals; 99 % of their requests are writes. All
-/// requests are of 4 KiB at uniformly random places of the whole drive. Each thread has a submission queue of its own and
-/// at most 64 requests in flight: a request that comes due at that limit is issued when one of them completes, so that
-/// threads that a drive cannot follow are a closed loop.
+/// The first thread is the one whose latencies count: 10,000 requests a second at a constant pace, half of
+/// them reads. The other six share the offered rate less 5,000, with exponential intervals; 99 % of their
+/// requests are writes. All requests are of 4 KiB at uniformly random places of the whole drive. Each thread
+/// has a submission queue of its own and at most 64 requests in flight: a request that comes due at that
+/// limit is issued when one of them completes, so that threads that a drive cannot follow are a closed loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RandomWrites {
-    /// The offered rate, above 5,000: the writes of all threads together and 1 % more. The whole is 5,000 more, the
-    /// reads of the first thread.
+    /// The offered rate, above 5,000: the writes of all threads together and 1 % more. The whole is 5,000
+    /// more, the reads of the first thread.
     pub offered: RequestRate,
 }
 
 impl RandomWrites {
-    /// Runs the test on a drive like `device`. `is_over` is polled a few times per million requests; true stops the run.
+    /// Runs the test on a drive like `device`. `is_over` is polled a few times per million requests; true
+    /// stops the run.
     ///
     /// # Errors
     /// See [`TestError`].
@@ -161,8 +163,8 @@ mod tests {
         let found = client(200_000).run(&drive("2ms"), &brief(1), &|| false).expect("a run");
         let (_, demand) = client(200_000).demand();
         assert!(found.writes_per_s < demand / 4.0, "{found:?}");
-        // By Little's law the first thread's 64 requests in flight bound its mean latency, and more so its median, though
-        // its schedule is behind by a good part of the run.
+        // By Little's law the first thread's 64 requests in flight bound its mean latency, and more so its
+        // median, though its schedule is behind by a good part of the run.
         let seconds = 1.0;
         let rate = (found.reads.requests + found.writes.requests) as f64 / seconds;
         assert!(found.writes.micros[MEDIAN] <= 2.0 * 64.0 / rate * 1e6, "{found:?}");

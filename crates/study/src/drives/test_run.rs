@@ -18,18 +18,18 @@ use tailcut_workload::Source;
 /// How long a test runs, and what its client costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TestRun {
-    /// Time at the start that does not count: the drive's steady state is constructed, and its queues and debts
-    /// of collection still have to settle.
+    /// Time at the start that does not count: the drive's steady state is constructed, and its queues and
+    /// debts of collection still have to settle.
     pub warm_up: Nanos,
     /// Length of the measurement that follows; zero for one that ends with the last request of its threads.
     pub measured: Nanos,
     /// Seed of all random streams of client and drive.
     pub seed: u64,
-    /// What the client adds to every latency: system call, kernel and its own code. SSD-iq's client costs some 5 µs to
-    /// 8 µs.
+    /// What the client adds to every latency: system call, kernel and its own code. SSD-iq's client costs
+    /// some 5 µs to 8 µs.
     pub client_cost: Nanos,
-    /// What it adds beside that at random, exponentially distributed with this mean: caches, interrupts. The writes of
-    /// idle drives, which wait for nothing, are so distributed in SSD-iq's rows.
+    /// What it adds beside that at random, exponentially distributed with this mean: caches, interrupts. The
+    /// writes of idle drives, which wait for nothing, are so distributed in SSD-iq's rows.
     pub client_jitter: Nanos,
     /// Share of the drive that holds data before the test, in parts per million.
     pub fill_ppm: u32,
@@ -60,8 +60,8 @@ pub struct Measurement {
     pub reads_per_s: f64,
     /// Writes likewise.
     pub writes_per_s: f64,
-    /// Bytes programmed in flash ÷ bytes written by the host, both within the measurement; `None` without writes. Pages
-    /// that wait in the drive's buffer at either end are not counted exactly.
+    /// Bytes programmed in flash ÷ bytes written by the host, both within the measurement; `None` without
+    /// writes. Pages that wait in the drive's buffer at either end are not counted exactly.
     pub write_amplification: Option<f64>,
     /// Requests that the whole test took, with those of the warm-up: what it cost to simulate.
     pub simulated: u64,
@@ -85,10 +85,11 @@ pub enum TestError {
 }
 
 impl TestRun {
-    /// Lets `threads` work on a drive like `device`, which is prepared as after endless uniform random writes. Latencies
-    /// are those of the first `measured_threads` threads, counted from the moment at which the thread issues the request
-    /// and not from an earlier one at which it was due: a thread whose requests in flight are at their limit issues none. `threads` is
-    /// given the number of sectors of the drive. `is_over` is polled a few times per million requests; true stops the run.
+    /// Lets `threads` work on a drive like `device`, which is prepared as after endless uniform random
+    /// writes. Latencies are those of the first `measured_threads` threads, counted from the moment at which
+    /// the thread issues the request and not from an earlier one at which it was due: a thread whose requests
+    /// in flight are at their limit issues none. `threads` is given the number of sectors of the drive.
+    /// `is_over` is polled a few times per million requests; true stops the run.
     ///
     /// # Errors
     /// See [`TestError`].
@@ -143,8 +144,8 @@ struct Meter {
     latencies: [LatencyHistogram; 2],
     /// Of all threads, by [`Op`]: requests that completed within the measurement.
     completed: [u64; 2],
-    /// Bytes of writes that completed from the start of the measurement to the end of the run, as the drive counts what
-    /// it programs.
+    /// Bytes of writes that completed from the start of the measurement to the end of the run, as the drive
+    /// counts what it programs.
     written: u64,
 }
 

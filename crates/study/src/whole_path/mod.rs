@@ -79,7 +79,8 @@ impl Study for WholePath {
     }
 
     fn source(&self) -> &'static str {
-        "Beyond Sprinkler (2014), Shin (2016, 2017), PAReset (2018) and SWAN (2019): their techniques in one path"
+        "Beyond Sprinkler (2014), Shin (2016, 2017), PAReset (2018) and SWAN (2019): their techniques in one \
+            path"
     }
 
     fn later_runs(&self) -> Option<&'static str> {
@@ -214,4 +215,5 @@ fn sustained(options: &Options, done: &[Measured], work: &Work) -> Vec<Row> {
 const UNRESOLVED: &str = "too few reads to resolve it; ";
 
 const PRICE: &str = "\
-Every block is written as often as there are copies, by one group of drives at a time; what is read around costs a further command.";
+Every block is written as often as there are copies, by one group of drives at a time; what is read around \
+costs a further command.";

@@ -43,8 +43,8 @@ pub(super) enum Arrangement {
     TwoCopies,
     /// As [`Arrangement::TwoCopies`], with a third copy, and a token group for each drive.
     ThreeCopies,
-    /// As [`Arrangement::ThreeCopies`], with a copy on every drive: of each block three are on drives that are not
-    /// being written.
+    /// As [`Arrangement::ThreeCopies`], with a copy on every drive: of each block three are on drives that
+    /// are not being written.
     Combined,
 }
 

@@ -47,9 +47,9 @@
 //! superblocks; with `busy=PPM` drives refuse reads that may fail fast, with this probability in parts per
 //! million.
 //!
-//! *Any drives, or all, at any time*: `full`. Three quarters of the writes that come, up to a number, answer "no
-//! space"; of their blocks each is old or new. The drive is sound: no array fails it. Until the last of these writes
-//! has been repeated, writes, trims and flushes may be answered with an error; reads may not.
+//! *Any drives, or all, at any time*: `full`. Three quarters of the writes that come, up to a number, answer
+//! "no space"; of their blocks each is old or new. The drive is sound: no array fails it. Until the last of
+//! these writes has been repeated, writes, trims and flushes may be answered with an error; reads may not.
 //!
 //! *One drive, where drives are SSDs* ([`flash`]): its flash wears out, and from then on writes
 //! answer "write protected", those in flight with any part arrived. Since that may happen at any moment, no

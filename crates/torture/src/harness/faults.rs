@@ -144,8 +144,8 @@ impl<'r, S: Subject> Harness<'r, S> {
         !self.config.layout.is_redundant() || !others
     }
 
-    /// Without redundancy, a write that has found no room and is refused for good afterwards shows its content before
-    /// and not after.
+    /// Without redundancy, a write that has found no room and is refused for good afterwards shows its
+    /// content before and not after.
     fn fails_refused_writes(&self, kind: FaultKind) -> bool {
         use FaultKind::*;
         match kind {

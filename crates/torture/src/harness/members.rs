@@ -368,7 +368,8 @@ impl<'r, S: Subject> Harness<'r, S> {
             Stage::Whole if halves.have_diverged() => {
                 let [one, other] = &halves.parts;
                 let message = format!(
-                    "drives {one:?} and drives {other:?} have both served without the others, and are taken for one array"
+                    "drives {one:?} and drives {other:?} have both served without the others, and are taken \
+                        for one array"
                 );
                 return not_refused(message);
             }

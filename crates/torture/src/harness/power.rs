@@ -98,8 +98,9 @@ impl<'r, S: Subject> Harness<'r, S> {
         true
     }
 
-    /// A store may refuse to open when a write of the opening finds no room, or on a drive by itself fails: the power
-    /// is cut, and the next opening has to succeed. False if no write has failed since the power came on.
+    /// A store may refuse to open when a write of the opening finds no room, or on a drive by itself fails:
+    /// the power is cut, and the next opening has to succeed. False if no write has failed since the power
+    /// came on.
     fn retry_after_failed_write(&mut self) -> bool {
         let has_failed = match self.plan.has_array {
             true => self.now <= self.full_until,

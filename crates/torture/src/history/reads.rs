@@ -40,7 +40,8 @@ impl History {
         let number = match content {
             Content::Foreign { claims, differs_at } => {
                 let message = format!(
-                    "block {block} holds bytes that begin like version {} of block {} and differ at byte {differs_at}",
+                    "block {block} holds bytes that begin like version {} of block {} and differ at byte \
+                        {differs_at}",
                     claims.version, claims.block
                 );
                 return Err(Violation { kind: ViolationKind::Invented, message });

@@ -86,13 +86,13 @@ impl Phase {
 impl Keys {
     /// Keys for which there is room three times over.
     fn keys(&self) -> u64 {
-        keys(&self.settings, &self.backing.below.disk(), self.most_keys)
+        keys(&self.settings, &self.backing.below().disk(), self.most_keys)
     }
 
     /// Takes answers from the disk and gives it requests. True if there were any.
     fn exchange(&mut self, now: Time) -> bool {
         let mut has_moved = false;
-        for response in self.backing.below.answers() {
+        for response in self.backing.take_answers() {
             (has_moved, self.may_recover) = (true, true);
             match &mut self.phase {
                 Phase::Opening(opening) => opening.respond(response),
@@ -131,7 +131,7 @@ impl Keys {
             let task = task.expect("somebody waits for what is fetched");
             self.tasks[task].ticket = None;
             if let Some(answer) = self.tasks[task].fetched(&fetched, &self.settings) {
-                self.backing.answers.push(answer);
+                self.backing.answer([answer]);
                 self.tasks.remove(task);
             }
             engine.give_back(fetched);
@@ -143,7 +143,7 @@ impl Keys {
             let before = (task.done, task.ticket, task.point);
             let answer = task.advance(engine, keys, &mut self.tickets);
             has_moved |= (task.done, task.ticket, task.point) != before || answer.is_some();
-            self.backing.answers.extend(answer);
+            self.backing.answer(answer);
             !task.is_finished()
         });
         self.tasks = tasks;
@@ -213,8 +213,8 @@ impl Backed for Keys {
 
     fn resume(&mut self, now: Time) {
         self.now = now;
-        if self.backing.below.is_ready() && matches!(self.phase, Phase::Waiting) {
-            let opening = Opening::new(self.settings, self.backing.below.disk(), self.making);
+        if self.backing.below().is_ready() && matches!(self.phase, Phase::Waiting) {
+            let opening = Opening::new(self.settings, self.backing.below().disk(), self.making);
             self.phase = Phase::Opening(Box::new(opening));
         }
         if let Phase::Serving(engine) = &mut self.phase {
@@ -225,7 +225,7 @@ impl Backed for Keys {
             }
         }
         // What was refused may have given the engine something to do, too.
-        while self.backing.below.is_ready() && (self.exchange(now) | self.serve() || self.exchange(now)) {}
+        while self.backing.below().is_ready() && (self.exchange(now) | self.serve() || self.exchange(now)) {}
     }
 
     fn own_refusal(&self) -> Option<String> {
@@ -237,7 +237,7 @@ impl Backed for Keys {
     }
 
     fn export(&self) -> Disk {
-        Disk { blocks: self.keys(), volatile_cache: true, ..self.backing.below.disk() }
+        Disk { blocks: self.keys(), volatile_cache: true, ..self.backing.below().disk() }
     }
 
     fn engines(&self) -> Vec<&Engine> {
@@ -263,7 +263,7 @@ impl Backed for Keys {
             }
             Phase::Serving(engine) => of(engine),
             // The drive of a store without an array is there at once.
-            Phase::Waiting if self.backing.below.is_ready() => self.now,
+            Phase::Waiting if self.backing.below().is_ready() => self.now,
             _ => Time::NEVER,
         }
     }

@@ -171,8 +171,8 @@ fn content(item: &Item<'_>, most: u64) -> Bytes {
     content_of(&found, item.header.flags, most)
 }
 
-/// What the host gets to see of an item with this value and these flags: the block that its version has written,
-/// if it is just what that version has written.
+/// What the host gets to see of an item with this value and these flags: the block that its version has
+/// written, if it is just what that version has written.
 pub(crate) fn content_of(found: &[u8], flags: u32, most: u64) -> Bytes {
     let mut block = Bytes::default();
     let shown = found.len().min(tailcut_host::BLOCK_BYTES as usize);

@@ -245,6 +245,6 @@ fn yes(text: &str) -> Result<bool, String> {
     }
 }
 
-const STEPS: &str = "a step is write, read, trim, flush, wait, replace, scrub, rest, cut, or a fault: kill, pull, slow, slow-superblock, flip, \
-                     unreadable, fail-write, read-only, misdirect, fail-flush, twin, grow, shrink, return, halves, corrupt, \
-                     corrupt-superblock";
+const STEPS: &str = "a step is write, read, trim, flush, wait, replace, scrub, rest, cut, or a fault: kill, \
+                     pull, slow, slow-superblock, flip, unreadable, fail-write, read-only, misdirect, \
+                     fail-flush, twin, grow, shrink, return, halves, corrupt, corrupt-superblock";

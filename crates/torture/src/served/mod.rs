@@ -2,8 +2,8 @@
 //! which share the shards of a store.
 //!
 //! As of [`super::keys`], a key is a block; each request of the host is sent over one connection, as one
-//! command for each key. Which thread has its turn when, which pieces its clients' commands come in, and which
-//! shard it finds taken is drawn by the seed.
+//! command for each key. Which thread has its turn when, which pieces its clients' commands come in, and
+//! which shard it finds taken is drawn by the seed.
 //!
 //! A server with `--durable` has made durable what it has acknowledged, so there is nothing left for a flush.
 //! One without makes everything durable when it stops; a flush is that, without the end.
@@ -64,7 +64,7 @@ struct Task {
 impl Served {
     /// The part of the disk that a shard has. Segments of all parts lie as those of one store do.
     fn part(&self) -> Disk {
-        let disk = self.backing.below.disk();
+        let disk = self.backing.below().disk();
         let segment = u64::from(self.settings.segment_blocks);
         let blocks = disk.blocks / u64::from(self.shards) / segment * segment;
         Disk { blocks, depth: (disk.depth / self.shards).max(1), ..disk }
@@ -85,7 +85,7 @@ impl Served {
     fn exchange(&mut self, now: Time) -> bool {
         let (of, blocks) = (self.shards, self.part().blocks);
         let mut has_moved = false;
-        for response in self.backing.below.answers() {
+        for response in self.backing.take_answers() {
             has_moved = true;
             let (shard, response) = (response.id % of, Response { id: response.id / of, ..response });
             match &mut self.phase {
@@ -141,11 +141,11 @@ impl Served {
         // A server ends where its drive is gone.
         let is_gone = server.shards().any(|shard| shard.engine().unreadable().is_some());
         let is_durable = self.service.is_durable;
-        let answers = &mut self.backing.answers;
+        let backing = &mut self.backing;
         self.tasks.retain_mut(|task| {
             let answer = task.answer(server, is_durable, is_gone);
             let is_over = answer.is_some();
-            answers.extend(answer);
+            backing.answer(answer);
             !is_over
         });
     }
@@ -231,7 +231,7 @@ impl Backed for Served {
 
     fn resume(&mut self, now: Time) {
         self.now = now;
-        if self.backing.below.is_ready() && matches!(self.phase, Phase::Waiting) {
+        if self.backing.below().is_ready() && matches!(self.phase, Phase::Waiting) {
             let part = self.part();
             let mode = |shard: u32| match self.is_new {
                 true => {
@@ -247,7 +247,7 @@ impl Backed for Served {
             server.advance();
         }
         self.settle();
-        while self.backing.below.is_ready() && self.exchange(now) {}
+        while self.backing.below().is_ready() && self.exchange(now) {}
     }
 
     fn own_refusal(&self) -> Option<String> {
@@ -259,7 +259,7 @@ impl Backed for Served {
     }
 
     fn export(&self) -> Disk {
-        Disk { blocks: self.keys(), volatile_cache: true, ..self.backing.below.disk() }
+        Disk { blocks: self.keys(), volatile_cache: true, ..self.backing.below().disk() }
     }
 
     fn engines(&self) -> Vec<&Engine> {
@@ -307,7 +307,7 @@ impl Backed for Served {
         match &self.phase {
             Phase::Serving(server) => server.next_event(self.backing.may_retry()),
             // The drive of a store without an array is there at once.
-            Phase::Waiting if self.backing.below.is_ready() => self.now,
+            Phase::Waiting if self.backing.below().is_ready() => self.now,
             _ => Time::NEVER,
         }
     }

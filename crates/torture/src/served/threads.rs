@@ -1,9 +1,9 @@
 //! Simulated threads that share shards: what `rt::kv` does with locks and messages, in an order that the seed
 //! draws.
 //!
-//! A thread takes a shard out of its [`Place`] while it holds it, and others have their turn meanwhile: before a
-//! request, while the shard is held, and after it was released. Who finds it taken defers its operation, and so
-//! does now and then who would find it free. Messages wait until their thread has its turn.
+//! A thread takes a shard out of its [`Place`] while it holds it, and others have their turn meanwhile:
+//! before a request, while the shard is held, and after it was released. Who finds it taken defers its
+//! operation, and so does now and then who would find it free. Messages wait until their thread has its turn.
 
 use super::client::Connection;
 use std::collections::VecDeque;
@@ -271,8 +271,8 @@ impl Server {
         connection.note_taken(taken, clients);
     }
 
-    /// Gives clients their deferred replies, and polls shards for requests to the drive, until neither leads to
-    /// anything.
+    /// Gives clients their deferred replies, and polls shards for requests to the drive, until neither leads
+    /// to anything.
     fn give_replies(&mut self, thread: &mut Thread) {
         let Thread { clients, outputs, .. } = thread;
         loop {

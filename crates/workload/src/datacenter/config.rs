@@ -66,7 +66,8 @@ impl Configure for DatacenterConfig {
         );
         visit.share(
             "region_share",
-            "Share of the device, from its beginning, that requests go to; beyond precondition.fill reads find nothing.",
+            "Share of the device, from its beginning, that requests go to; beyond precondition.fill reads \
+                find nothing.",
             &mut self.region_share,
             1..=WHOLE,
         );

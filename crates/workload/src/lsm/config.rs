@@ -194,7 +194,9 @@ impl LsmConfig {
         choose(
             visit,
             "mix",
-            "What the threads do: 'puts-and-gets' (readers and a writer), or clients that load the store or do YCSB A to D; with clients a record has 23 + 1000 bytes unless key_size and value_size say otherwise.",
+            "What the threads do: 'puts-and-gets' (readers and a writer), or clients that load the store or \
+                do YCSB A to D; with clients a record has 23 + 1000 bytes unless key_size and value_size say \
+                otherwise.",
             &mut self.mix,
         );
         if self.mix != before {
@@ -210,13 +212,15 @@ impl LsmConfig {
         );
         visit.count(
             "operations",
-            "Of ycsb-a to ycsb-d: operations of all clients; 0 for as many as keys. A load inserts every key.",
+            "Of ycsb-a to ycsb-d: operations of all clients; 0 for as many as keys. A load inserts every \
+                key.",
             &mut self.operations,
             0..=1_000_000_000_000,
         );
         visit.flag(
             "update_reads",
-            "Of ycsb-a and ycsb-b: an update reads the record before it puts it back, as YCSB does with RocksDB.",
+            "Of ycsb-a and ycsb-b: an update reads the record before it puts it back, as YCSB does with \
+                RocksDB.",
             &mut self.update_reads,
         );
     }
@@ -224,7 +228,8 @@ impl LsmConfig {
     fn visit_load(&mut self, visit: &mut dyn KeyVisitor) {
         visit.count(
             "keys",
-            "Keys of the store, all present at the start but of a load; 0 for as many as the region has room for.",
+            "Keys of the store, all present at the start but of a load; 0 for as many as the region has room \
+                for.",
             &mut self.keys,
             0..=1_000_000_000_000,
         );
@@ -232,13 +237,16 @@ impl LsmConfig {
         visit.bytes("value_size", "Size of a value.", &mut self.value_size, 0..=1 << 20);
         visit.number(
             "scale",
-            "Factor of block_cache, page_cache, write_buffer, target_file and base_level; 0 for keys ÷ 10^9 (with clients ÷ 64 × 10^6), so that a small store has the proportions of one of so many keys.",
+            "Factor of block_cache, page_cache, write_buffer, target_file and base_level; 0 for keys ÷ 10^9 \
+                (with clients ÷ 64 × 10^6), so that a small store has the proportions of one of so many \
+                keys.",
             &mut self.scale,
             0.0..=1000.0,
         );
         visit.share(
             "region_share",
-            "Share of the device, from its beginning, that the store lives in; beyond precondition.fill reads find nothing.",
+            "Share of the device, from its beginning, that the store lives in; beyond precondition.fill \
+                reads find nothing.",
             &mut self.region_share,
             1..=WHOLE,
         );
@@ -294,7 +302,8 @@ impl LsmConfig {
         );
         visit.bytes(
             "page_cache",
-            "Size of the host's page cache, before scale; what files are read from and written to enters it. 0 for none: direct I/O.",
+            "Size of the host's page cache, before scale; what files are read from and written to enters it. \
+                0 for none: direct I/O.",
             &mut self.page_cache,
             0..=1 << 42,
         );

@@ -272,7 +272,8 @@ impl Plan {
             blame(
                 "l0_slowdown",
                 format!(
-                    "puts would slow down before a compaction is due; set l0_slowdown to l0_trigger = {} or more",
+                    "puts would slow down before a compaction is due; set l0_slowdown to l0_trigger = {} or \
+                        more",
                     self.l0_trigger
                 ),
             );

@@ -121,14 +121,16 @@ impl LsmConfig {
         let most = self.most_keys(sectors);
         let remedy = if most > 0 {
             format!(
-                "set lsm.keys = {most} or less (0 for as many as fit), or a smaller lsm.scale or lsm.value_size"
+                "set lsm.keys = {most} or less (0 for as many as fit), or a smaller lsm.scale or \
+                    lsm.value_size"
             )
         } else {
             "set a smaller lsm.scale or lsm.l0_stop, a larger lsm.region_share, or take a larger device"
                 .into()
         };
         let message = format!(
-            "a store of {} keys needs {} with the room that compactions take, and its region has {}; {remedy}",
+            "a store of {} keys needs {} with the room that compactions take, and its region has {}; \
+                {remedy}",
             plan.keys,
             bytes(plan.blocks_needed()),
             bytes(plan.region)

@@ -43,12 +43,12 @@ impl Format {
             Format::Disksim => "time_ms device first_sector sectors op(0=write, 1=read)",
             Format::Msr => "filetime_100ns,host,disk,Read|Write,offset_bytes,size_bytes,response_100ns",
             Format::Vscsi1 => {
-                "32 bytes little-endian: u32 serial, u32 bytes, u32 segments, u16 command, u16 version 0x01xx, \
-                 u64 sector, u64 time_us"
+                "32 bytes little-endian: u32 serial, u32 bytes, u32 segments, u16 command, u16 version \
+                 0x01xx, u64 sector, u64 time_us"
             }
             Format::Vscsi2 => {
-                "40 bytes little-endian: u16 command, u16 version 0x02xx, u32 serial, u32 bytes, u32 segments, \
-                 u64 sector, u64 time_us, u64 response_us"
+                "40 bytes little-endian: u16 command, u16 version 0x02xx, u32 serial, u32 bytes, u32 \
+                 segments, u64 sector, u64 time_us, u64 response_us"
             }
             Format::Blkparse => {
                 "major,minor cpu sequence time_s pid action rwbs first_sector + sectors [process]"

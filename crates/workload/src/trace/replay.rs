@@ -212,8 +212,8 @@ impl Replay {
         let times = self.options.times;
         let again = self.again.as_ref().filter(|again| times > 1 && again.left == times - 1)?;
         Some(format!(
-            "{}: the run ended within the first of {} replays, so that trace.times had no effect: raise trace.requests, \
-             run.requests or run.duration, or set them to 0",
+            "{}: the run ended within the first of {} replays, so that trace.times had no effect: raise \
+             trace.requests, run.requests or run.duration, or set them to 0",
             self.name,
             again.left + 1
         ))

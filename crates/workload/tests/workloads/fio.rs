@@ -31,7 +31,8 @@ fn errors(text: &str) -> String {
 #[test]
 fn a_random_read_job_covers_every_block_once() {
     let jobs = parse(
-        "; the usual first job\n[first]\nrw=randread\nbs=4k\nsize=1m\nioengine=libaio\niodepth=32\ndirect=1\n",
+        "; the usual first \
+            job\n[first]\nrw=randread\nbs=4k\nsize=1m\nioengine=libaio\niodepth=32\ndirect=1\n",
     );
     assert_eq!((jobs.jobs.len(), jobs.notes.len()), (1, 0));
     let mut sectors: Vec<u64> = requests(&jobs.jobs[0]).iter().map(|r| r.sector).collect();
@@ -106,7 +107,8 @@ startdelay=500ms
         [
             "line 7: group_reporting: ignored: it says how fio reports; this program reports in its own way",
             "line 12: randrepeat: ignored: it fixes fio's random numbers; here the seed of the run does",
-            "line 18: random_distribution: drawn exactly; fio approximates it, with a small error at the most popular blocks",
+            "line 18: random_distribution: drawn exactly; fio approximates it, with a small error at the \
+                most popular blocks",
         ]
     );
 }
@@ -252,23 +254,35 @@ bs=4KiB
 ";
     assert_eq!(
         errors(text),
-        "test.fio:1: rw: stands before the first section; put it under [global] or the name of a job in brackets
+        "test.fio:1: rw: stands before the first section; put it under [global] or the name of a job in \
+         brackets
 test.fio:3: bs: 5 bytes is no multiple of 512, the sector of the interface
-test.fio:4: iodepht: is no key of fio; did you mean 'iodepth'?
-test.fio:5: include: other files are not read; copy the lines of that file here
-test.fio:6: filename: environment variables are not replaced; write the value itself in place of '${DEVICE}'
-test.fio:7: [a: the bracket is not closed; write [name]
+test.fio:4: \
+         iodepht: is no key of fio; did you mean 'iodepth'?
+test.fio:5: include: other files are not read; \
+         copy the lines of that file here
+test.fio:6: filename: environment variables are not replaced; \
+         write the value itself in place of '${DEVICE}'
+test.fio:7: [a: the bracket is not closed; write \
+         [name]
 test.fio:8: rw: trimwrite is not supported; use a trim job and a write job
-test.fio:9: size: a size of 0 holds no request; leave size out for the whole device
-test.fio:10: iodepth: 0 is out of range; it must be 1 to 1048576
-test.fio:13: random_distribution: zoned_abs is not supported; use zoned with percentages
+test.fio:9: size: \
+         a size of 0 holds no request; leave size out for the whole device
+test.fio:10: iodepth: 0 is out of \
+         range; it must be 1 to 1048576
+test.fio:13: random_distribution: zoned_abs is not supported; use \
+         zoned with percentages
 test.fio:14: bssplit: the shares add up to 120 %, not to 100 %
-test.fio:15: read_iolog: is not supported; replay the log as a trace instead
-test.fio:16: time_based: needs a runtime; add runtime=60, for example
-test.fio:17: frobnicate_all: is no key of fio that is known here; leave it out
-test.fio:18: ioengine: 'net' does not read and write a block device; use libaio, io_uring or psync
-test.fio:19: bs: 4000 bytes is no multiple of 512, the sector of the interface; with fio's default \
-         kb_base=1024, Ki means 1000, so write 4k for 4096 bytes"
+test.fio:15: \
+         read_iolog: is not supported; replay the log as a trace instead
+test.fio:16: time_based: needs a \
+         runtime; add runtime=60, for example
+test.fio:17: frobnicate_all: is no key of fio that is known \
+         here; leave it out
+test.fio:18: ioengine: 'net' does not read and write a block device; use libaio, \
+         io_uring or psync
+test.fio:19: bs: 4000 bytes is no multiple of 512, the sector of the interface; \
+         with fio's default kb_base=1024, Ki means 1000, so write 4k for 4096 bytes"
     );
 }
 

@@ -274,7 +274,8 @@ proptest! {
 
 #[test]
 #[allow(clippy::disallowed_types, reason = "a measurement in real time")]
-#[ignore = "a measurement: cargo test --release -p tailcut-workload --test workload synthetic -- --ignored --nocapture"]
+#[ignore = "a measurement: cargo test --release -p tailcut-workload --test workload synthetic -- --ignored \
+    --nocapture"]
 fn cost_of_a_request() {
     let uniform = SyntheticConfig::default();
     let reads = SyntheticConfig { read: 1_000_000, ..SyntheticConfig::default() };

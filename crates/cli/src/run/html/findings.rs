@@ -32,7 +32,8 @@ fn slow(tail: &Tail) -> Option<String> {
         _ => String::new(),
     };
     Some(format!(
-        "<b>Slowest {} %</b> ({} from {} on, mean {}): {} of their time is {}{also}. <span class=\"soft\">{}</span>",
+        "<b>Slowest {} %</b> ({} from {} on, mean {}): {} of their time is {}{also}. <span \
+            class=\"soft\">{}</span>",
         tail.share * 100.0,
         counted(tail.requests, "request"),
         figure(&long_time(tail.from_ns as f64)),
@@ -79,7 +80,8 @@ fn beside_bare(kind: &KindReport) -> Option<String> {
     };
     (bare > 0.0).then(|| {
         format!(
-            "<b>{}</b>: at least {} without any other work; half of them take {} ({} times that), {} % take up to {} ({} times).",
+            "<b>{}</b>: at least {} without any other work; half of them take {} ({} times that), {} % take \
+                up to {} ({} times).",
             escape(&capital(&kind.kind)),
             figure(&long_time(bare)),
             figure(&long_time(median.ns as f64)),

@@ -8,15 +8,16 @@ use tailcut_base::quantity::show_count;
 use tailcut_sim::Report;
 use tailcut_sim::report::{Band, KindDetail, PERCENTILES};
 
-/// The picture of the tail of reads, or of all requests where nothing is read: the curve over what its requests
-/// waited for.
+/// The picture of the tail of reads, or of all requests where nothing is read: the curve over what its
+/// requests waited for.
 pub(super) fn tail(saved: &Saved) -> Option<String> {
     let kinds = &saved.detail.kinds;
     let takes_time = |kind: &&KindDetail| kind.bands.iter().any(|band| !band.waits.is_empty());
     let of = |name: &str| kinds.iter().filter(takes_time).find(|kind| kind.kind == name);
     let kind = of("read").or(of("all"))?;
-    let caption = "Each step to the right leaves a tenth of the requests. Below the curve, the share of each cause in the latency of \
-        its band of percentiles (50, 90, 99, …). Dashed: the same request on a drive without any other work.";
+    let caption = "Each step to the right leaves a tenth of the requests. Below the curve, the share of each \
+        cause in the latency of its band of percentiles (50, 90, 99, …). Dashed: the same request on a drive \
+        without any other work.";
     let title = format!("{}: latency by percentile, and its causes", plural(&kind.kind));
     Some(chart("tail", &title, caption, &[("kind", &kind.kind)], ""))
 }
@@ -26,8 +27,8 @@ pub(super) fn section(saved: &Saved) -> String {
     if saved.detail.kinds.is_empty() {
         return String::from("<p>No request was measured.</p>\n");
     }
-    let caption = "Each step to the right leaves a tenth of the requests. Dashed: fewer than ten requests are slower, so chance decides. \
-        Lines across: the same request on a drive without any other work.";
+    let caption = "Each step to the right leaves a tenth of the requests. Dashed: fewer than ten requests \
+        are slower, so chance decides. Lines across: the same request on a drive without any other work.";
     chart("latency", "Latency by percentile", caption, &[], "") + &percentiles(&saved.report)
 }
 
@@ -63,7 +64,8 @@ fn percentiles(report: &Report) -> String {
     };
     table.html()
         + &volatile
-        + "<p class=\"soft\">~ fewer than ten requests were slower: little more than chance. Bare: the least on a drive without any other work.</p>\n"
+        + "<p class=\"soft\">~ fewer than ten requests were slower: little more than chance. Bare: the least \
+            on a drive without any other work.</p>\n"
 }
 
 /// A chart and a table of bands for each kind.
@@ -77,7 +79,8 @@ pub(super) fn waits(saved: &Saved) -> String {
     let mut html = String::from("<div class=\"charts\">\n");
     for kind in &shown {
         let title = plural(&kind.kind);
-        let caption = "Share of the latency of the requests of each band of percentiles; with the band its mean latency.";
+        let caption = "Share of the latency of the requests of each band of percentiles; with the band its \
+            mean latency.";
         html += &chart("waits", &title, caption, &[("kind", &kind.kind)], "");
     }
     html += "</div>\n";

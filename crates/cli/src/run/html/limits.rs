@@ -7,8 +7,8 @@ use tailcut_sim::Report;
 
 /// Throughput, and the resources that limit it.
 pub(super) fn section(report: &Report) -> String {
-    let intro = "<p>What each resource had to do at the very least for these requests, and the rate of this mix of requests at which it \
-        would have no pause left.</p>\n";
+    let intro = "<p>What each resource had to do at the very least for these requests, and the rate of this \
+        mix of requests at which it would have no pause left.</p>\n";
     String::from(intro) + &resources(report) + "<h3>Throughput by kind</h3>\n" + &throughput(report)
 }
 

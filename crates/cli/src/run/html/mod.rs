@@ -39,14 +39,14 @@ pub fn page(saved: &Saved, scenario: &Scenario) -> Page {
     page
 }
 
-const WITHOUT_TIMELINE: &str = "<p>This run was not recorded over time: run it with <code>--html</code> or <code>--timeline</code>. The \
-    same scenario and seed give the same run.</p>\n";
+const WITHOUT_TIMELINE: &str = "<p>This run was not recorded over time: run it with <code>--html</code> or \
+    <code>--timeline</code>. The same scenario and seed give the same run.</p>\n";
 
 fn repeat(saved: &Saved) -> String {
     let report = &saved.report;
     format!(
-        "<p>tailcut {}, seed {}, digest {}. Save the scenario below and give it to <code>tailcut run</code>: the digest will be the \
-         same.</p>\n{}",
+        "<p>tailcut {}, seed {}, digest {}. Save the scenario below and give it to <code>tailcut run</code>: \
+         the digest will be the same.</p>\n{}",
         escape(&report.version),
         report.seed,
         escape(&report.digest),

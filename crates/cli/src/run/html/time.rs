@@ -23,12 +23,13 @@ pub(super) fn sections(page: &mut Page, timeline: &Timeline) {
 
 fn requests(timeline: &Timeline) -> String {
     let intro = format!(
-        "<p class=\"soft\">{} slots of {}. Drag the bar below a chart, or turn the wheel with Ctrl, to look closer: the charts move together.</p>\n",
+        "<p class=\"soft\">{} slots of {}. Drag the bar below a chart, or turn the wheel with Ctrl, to look \
+            closer: the charts move together.</p>\n",
         timeline.slots,
         long_time(timeline.slot_ns as f64).replace(" us", " µs")
     );
-    let caption = "Above: requests that ended, per second, and the limit that the busiest resource sets. Below: pages that garbage collection \
-        and wear levelling moved, and blocks erased.";
+    let caption = "Above: requests that ended, per second, and the limit that the busiest resource sets. \
+        Below: pages that garbage collection and wear levelling moved, and blocks erased.";
     let mut html = intro + &chart("throughput", "Throughput, collection and erases", caption, &[], "");
     html += "<div class=\"charts\">\n";
     for kind in timeline.kinds.iter().filter(|kind| kind.max_ns.iter().any(|&longest| longest > 0)) {
@@ -43,7 +44,8 @@ fn requests(timeline: &Timeline) -> String {
 fn chips(timeline: &Timeline) -> String {
     let shares = timeline.chips.rows.iter().any(|row| row.chips > 1);
     let caption = format!(
-        "Share of the time that the ready/busy line of a chip was held{}. A kind of work alone has a scale of its own.",
+        "Share of the time that the ready/busy line of a chip was held{}. A kind of work alone has a scale \
+            of its own.",
         if shares { ", mean of the chips of a row" } else { "" }
     );
     chart("chips", "What chips did", &caption, &[("holder", "all")], &choice())
@@ -74,8 +76,8 @@ fn drives(timeline: &Timeline) -> String {
 fn tokens(timeline: &Timeline) -> String {
     let epochs: u64 = timeline.epochs.iter().sum();
     let caption = format!(
-        "The share of the time that each drive spent with its token, by what it did: {epochs} epochs began during the measurement. Reads go to \
-         drives without it where they can."
+        "The share of the time that each drive spent with its token, by what it did: {epochs} epochs began \
+         during the measurement. Reads go to drives without it where they can."
     );
     let mut html = chart("tokens", "Who had the token, and for what", &caption, &[], "");
     if !timeline.epochs.is_empty() {
@@ -85,7 +87,7 @@ fn tokens(timeline: &Timeline) -> String {
 }
 
 fn roles() -> String {
-    let caption = "The front end is the group that is written; of the others one at a time is collected, and the rest are idle and serve reads in \
-        peace. Looked at four times in each slot.";
+    let caption = "The front end is the group that is written; of the others one at a time is collected, and \
+        the rest are idle and serve reads in peace. Looked at four times in each slot.";
     chart("roles", "Roles of R-groups", caption, &[], "")
 }

@@ -3,8 +3,8 @@
 use tailcut_rt::ctl::Steered;
 use tailcut_rt::kv::{Obstacle, Unwritten};
 
-/// What may be lost of the changes that clients count as done, with the reason; `None` if nothing is. A shard that
-/// has failed is reported in any case.
+/// What may be lost of the changes that clients count as done, with the reason; `None` if nothing is. A shard
+/// that has failed is reported in any case.
 pub fn describe<D: Steered>(unwritten: &Unwritten, drive: Option<&D>) -> Option<String> {
     let name = || drive.map_or_else(|| "the drive".into(), |drive| drive.identify().model);
     let why = match unwritten.why() {

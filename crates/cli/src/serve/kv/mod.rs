@@ -72,8 +72,8 @@ fn serve_with(
     options.notes.iter().chain(&open.note).chain(&memory_note).for_each(|note| reporter.note(note));
     warning.iter().for_each(|warning| reporter.warn(warning));
     if arguments.durable && arguments.devices.is_empty() {
-        let lost = "the drives are emulated in memory: everything stored is lost when the server stops; --device names drives \
-                    or files that keep it";
+        let lost = "the drives are emulated in memory: everything stored is lost when the server stops; \
+                    --device names drives or files that keep it";
         reporter.warn(lost);
     }
     reporter.starting(&store.description());

@@ -59,7 +59,8 @@ impl Options {
             }
             _ => {
                 self.notes.push(format!(
-                    "-o {name} is not known and changes nothing; there are idle_timeout=SECONDS and maxconns_fast"
+                    "-o {name} is not known and changes nothing; there are idle_timeout=SECONDS and \
+                        maxconns_fast"
                 ));
             }
         }
@@ -77,8 +78,8 @@ fn refused(arguments: &KvArguments) -> impl Iterator<Item = &'static str> {
         ),
         (
             others.enable_sasl && arguments.auth_file.is_none(),
-            "-S: SASL belongs to the binary protocol, which is not spoken: without -Y FILE, clients would not have to \
-             authenticate",
+            "-S: SASL belongs to the binary protocol, which is not spoken: without -Y FILE, clients would \
+             not have to authenticate",
         ),
         (
             arguments.udp_port != 0 && arguments.auth_file.is_some(),
@@ -116,8 +117,8 @@ fn flash_file(value: &str) -> String {
     let mut parts = value.split(':');
     let (file, size) = (parts.next().unwrap_or("FILE"), parts.next().unwrap_or("SIZE"));
     format!(
-        "-o ext_path={value}: the flash tier is a file or device of --device here, which has its size already: \
-         truncate -s {size} {file} && tailcut serve kv --device {file} …"
+        "-o ext_path={value}: the flash tier is a file or device of --device here, which has its size \
+         already: truncate -s {size} {file} && tailcut serve kv --device {file} …"
     )
 }
 

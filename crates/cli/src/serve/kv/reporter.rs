@@ -157,8 +157,8 @@ fn log_event(event: &Event) {
         Event::Hoarding => warn!(
             event = "client_hoarding",
             frequent = true,
-            "a client was disconnected that did not read its answers, or half sent a value, while others waited for \
-             the memory"
+            "a client was disconnected that did not read its answers, or half sent a value, while others \
+             waited for the memory"
         ),
         Event::Panicked(said) => {
             error!(event = "panic", said = said.as_str(), "a bug in tailcut, please report it: {said}");

@@ -141,14 +141,16 @@ fn settings(arguments: &KvArguments) -> Result<Settings, Failure> {
     let most_item = arguments.max_item_size;
     if most_item > limit / 2 {
         return Err(Failure::Input(format!(
-            "-I {most_item}: an item takes at most half of the memory, so items of this size need -m {} at least",
+            "-I {most_item}: an item takes at most half of the memory, so items of this size need -m {} at \
+                least",
             (most_item * 2).div_ceil(1 << 20)
         )));
     }
     let memory = limit.max(most_item * LEAST_ITEMS);
     if let Some(machine) = machine_memory().filter(|&machine| memory > machine) {
         return Err(Failure::Input(format!(
-            "-m {}: {} MiB are needed, and this machine has {} MiB of memory; items without room there are on flash",
+            "-m {}: {} MiB are needed, and this machine has {} MiB of memory; items without room there are \
+                on flash",
             arguments.memory_limit,
             memory >> 20,
             machine >> 20

@@ -62,7 +62,8 @@ const PREEMPTING_ARRAY: &[&str] = &[
 const STORE: &[&str] =
     &["lsm.enabled=true", "lsm.scale=0.001", "device.geometry.blocks=128", "run.requests=0"];
 
-/// What the runs differ in beside the drive: a name, and settings. `FILE` is a trace, `JOBS` a file of fio jobs.
+/// What the runs differ in beside the drive: a name, and settings. `FILE` is a trace, `JOBS` a file of fio
+/// jobs.
 pub(super) const BASES: &[(&str, &[&[&str]])] = &[
     ("closed loop", &[]),
     ("open loop", &[OPEN]),

@@ -38,7 +38,8 @@ fn read(settings: &[String]) -> Option<Scenario> {
     Some(scenario)
 }
 
-/// What a run measured, without the texts that repeat its configuration; `None` if the scenario cannot be run.
+/// What a run measured, without the texts that repeat its configuration; `None` if the scenario cannot be
+/// run.
 fn results(scenario: &Scenario) -> Option<Value> {
     let options = RunOptions { quiet: true, ..RunOptions::default() };
     let run = || {

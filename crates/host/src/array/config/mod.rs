@@ -231,8 +231,8 @@ impl ArrayConfig {
             return Some(("turns", message.into()));
         }
         if self.reads == ReadPolicy::AroundCollection {
-            let message = "with log.tokens reads go around the drive that has the token, and no other needs it: set \
-                           reads = direct or fail-fast";
+            let message = "with log.tokens reads go around the drive that has the token, and no other needs \
+                           it: set reads = direct or fail-fast";
             return Some(("reads", message.into()));
         }
         self.epoch.problems(to_u32(self.width()))
@@ -253,14 +253,15 @@ impl ArrayConfig {
         let copies = self.epoch.copies;
         if copies > groups {
             let message = format!(
-                "{copies} copies on drives of different token groups need as many groups: raise groups to {copies}, or lower epoch.copies"
+                "{copies} copies on drives of different token groups need as many groups: raise groups to \
+                    {copies}, or lower epoch.copies"
             );
             return Some(("groups", message));
         }
         if copies > 2 && !drives.is_multiple_of(groups) {
             let message = format!(
-                "with more than two copies (epoch.copies) all token groups have as many drives: {drives} drives do not \
-                 make {groups} equal groups"
+                "with more than two copies (epoch.copies) all token groups have as many drives: {drives} \
+                 drives do not make {groups} equal groups"
             );
             return Some(("drives", message));
         }
@@ -285,8 +286,8 @@ impl ArrayConfig {
         }
         if !layout.is_in_place() && self.checksums == InPlaceChecksums::On {
             let message = format!(
-                "{layout} writes a log, whose block checksums are set with array.log.checksums: set that, and leave \
-                 array.checksums out"
+                "{layout} writes a log, whose block checksums are set with array.log.checksums: set that, \
+                 and leave array.checksums out"
             );
             problems.push(("checksums", message));
         }
@@ -302,8 +303,8 @@ impl ArrayConfig {
         }
         if !layout.is_swan() && self.groups != 1 {
             let message = format!(
-                "only SWAN layouts and epochs divide their drives into groups, and {layout} protects all its drives as \
-                 one: leave groups out (or groups = 1), or choose a layout such as swan5"
+                "only SWAN layouts and epochs divide their drives into groups, and {layout} protects all its \
+                 drives as one: leave groups out (or groups = 1), or choose a layout such as swan5"
             );
             problems.push(("groups", message));
         }
@@ -343,7 +344,8 @@ impl Configure for ArrayConfig {
         choose(
             visit,
             "members",
-            "What these drives are: drives of their own, or the NVM sets of one drive, each of which appears as a drive.",
+            "What these drives are: drives of their own, or the NVM sets of one drive, each of which appears \
+                as a drive.",
             &mut self.members,
         );
         choose(visit, "layout", "How data is laid out.", &mut self.layout);
@@ -395,12 +397,19 @@ impl Configure for ArrayConfig {
         choose(
             visit,
             "checksums",
-            "Keeps a checksum of each block of raid0, raid4, raid5 and epochs, and compares it with every read: a wrong block is reconstructed from its stripe or read from another copy, or the read fails. For files and devices, which have no protection information. Costs 4 bytes of memory and of the drive per block, and three extra writes and a flush per 4 MiB region that is written after an idle time. After a power cut, blocks of regions written within array.checksums_idle are accepted unchecked until they are rewritten or scrubbed. Fixed when the array is created. Log layouts use array.log.checksums.",
+            "Keeps a checksum of each block of raid0, raid4, raid5 and epochs, and compares it with every \
+                read: a wrong block is reconstructed from its stripe or read from another copy, or the read \
+                fails. For files and devices, which have no protection information. Costs 4 bytes of memory \
+                and of the drive per block, and three extra writes and a flush per 4 MiB region that is \
+                written after an idle time. After a power cut, blocks of regions written within \
+                array.checksums_idle are accepted unchecked until they are rewritten or scrubbed. Fixed when \
+                the array is created. Log layouts use array.log.checksums.",
             &mut self.checksums,
         );
         visit.time(
             "checksums_idle",
-            "Time without a write to a 4 MiB region after which its checksums are written to the drive. Longer means fewer extra writes and more regions unchecked after a power cut.",
+            "Time without a write to a 4 MiB region after which its checksums are written to the drive. \
+                Longer means fewer extra writes and more regions unchecked after a power cut.",
             &mut self.checksums_idle,
             Nanos::millis(1)..=Nanos::secs(3600),
         );

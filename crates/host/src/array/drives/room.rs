@@ -1,9 +1,10 @@
 //! Writes that found no room: a full file system below a drive is no failure of the drive.
 //!
 //! A write or trim that its drive answers with [`Status::NoSpace`] is kept here and sent again after
-//! [`RETRY_AFTER`], with all others. Its issuer gets no completion before it has succeeded: to a layout it is a
-//! slow write, so that journals, descriptors, parities and copies keep their order, and no stripe stays half
-//! written. The array meanwhile reports [`Status::NoSpace`] to the host: see [`Array`](crate::array::Array).
+//! [`RETRY_AFTER`], with all others. Its issuer gets no completion before it has succeeded: to a layout it is
+//! a slow write, so that journals, descriptors, parities and copies keep their order, and no stripe stays
+//! half written. The array meanwhile reports [`Status::NoSpace`] to the host: see
+//! [`Array`](crate::array::Array).
 
 use super::{Ask, Drives, Flight, FlightId, Owner, Presence, Priority, Waiting};
 use crate::Block;
@@ -89,8 +90,8 @@ impl<B> Drives<B> {
 }
 
 impl<B: Block> Drives<B> {
-    /// Keeps a write or trim that found no room, for another attempt. Returns any other completion, and that of
-    /// a write whose drive has not returned its content.
+    /// Keeps a write or trim that found no room, for another attempt. Returns any other completion, and that
+    /// of a write whose drive has not returned its content.
     pub(in crate::array) fn keep_refused(
         &mut self,
         now: Time,

@@ -175,8 +175,8 @@ impl<B: Block> Epochs<B> {
 }
 
 /// True if the copies read differ and none of them is a listed version. Each version is listed before it is
-/// written, until all copies of it are durable. So the listing is an earlier one, and one of the copies was damaged
-/// since.
+/// written, until all copies of it are durable. So the listing is an earlier one, and one of the copies was
+/// damaged since.
 fn is_unknown<B: Block>(found: &[Option<B>], marks: &[Mark]) -> bool {
     let mut there = found.iter().flatten();
     let Some(first) = there.next() else { return false };

@@ -85,14 +85,17 @@ impl EpochConfig {
     pub(crate) fn problems(&self, groups: u32) -> Option<(&'static str, String)> {
         let least = self.delay + self.poll * 2 * u64::from(groups);
         (self.deadline < least).then(|| {
-            let message =
-                format!("epoch.deadline must be at least {least}: epoch.delay, and 2 polls for each of {groups} groups");
+            let message = format!(
+                "epoch.deadline must be at least {least}: epoch.delay, and 2 polls for each of \
+                    {groups} groups"
+            );
             ("epoch", message)
         })
     }
 }
 
-/// The number of copies that a superblock has; arrays that were created when there were always two have 0 there.
+/// The number of copies that a superblock has; arrays that were created when there were always two have 0
+/// there.
 pub(super) fn copies_in(shape: u64) -> u32 {
     if shape == 0 { 2 } else { to_u32(shape) }
 }
@@ -103,7 +106,8 @@ impl Configure for EpochConfig {
         count_u32(
             visit,
             "copies",
-            "Copies of each block, on drives of different token groups (layout epochs): that many less one may be lost.",
+            "Copies of each block, on drives of different token groups (layout epochs): that many less one \
+                may be lost.",
             &mut self.copies,
             2..=to_u32(MOST_COPIES),
         );

@@ -253,8 +253,9 @@ pub(super) fn validation_error(config: &ArrayConfig, disks: &[Disk]) -> Option<(
     (blocks < needed).then(|| {
         let (slots, chunk) = (slots * BLOCK_BYTES, config.epoch.chunk);
         let message = format!(
-            "the smallest drive has {} bytes, and {} are needed for the superblock, {slots} bytes of descriptors \
-             (epoch.cache) and {} chunks of {chunk} bytes (epoch.chunk): make these smaller, or the drives larger",
+            "the smallest drive has {} bytes, and {} are needed for the superblock, {slots} bytes of \
+             descriptors (epoch.cache) and {} chunks of {chunk} bytes (epoch.chunk): make these smaller, or \
+             the drives larger",
             blocks * BLOCK_BYTES,
             needed * BLOCK_BYTES,
             config.epoch.copies

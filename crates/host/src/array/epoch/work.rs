@@ -47,8 +47,8 @@ pub(super) struct Work<B> {
     found: [Vec<Option<B>>; MOST_COPIES],
     /// Copies requested.
     is_asked: [bool; MOST_COPIES],
-    /// By copy, the version in which each block was durable when its read was issued; 0 if a write of it was in
-    /// flight or queued.
+    /// By copy, the version in which each block was durable when its read was issued; 0 if a write of it was
+    /// in flight or queued.
     versions: [Vec<u64>; MOST_COPIES],
     pending: u32,
 }
@@ -235,8 +235,8 @@ impl<B: Block> Epochs<B> {
         let found: [Option<B>; MOST_COPIES] = std::array::from_fn(|copy| work.found[copy][index].take());
         let serves = |copy: usize| is_asked[copy] && core.drives.is_in_sync(places[copy].drive);
         if self.cache.get(entry).held != CachedContent::Unknown {
-            // Copies still to be written become right anyway; durable ones do not. A read that overlapped a write
-            // shows nothing: its checksum may be that of the other version.
+            // Copies still to be written become right anyway; durable ones do not. A read that overlapped a
+            // write shows nothing: its checksum may be that of the other version.
             let cached = self.cache.get(entry);
             let was_current = |copy: usize| work.versions[copy][index] == cached.version;
             let is_lost = |&copy: &usize| {

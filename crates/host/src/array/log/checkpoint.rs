@@ -8,8 +8,8 @@
 //!
 //! Format 1 of a piece: magic, CRC-32C and format as for descriptors, array (u128), number (u64), index
 //! (u64), then 809 entries of 5 bytes: of the map, behind them the age plus 1 of each row in use. If the
-//! array keeps checksums, pieces with 1011 block checksums (u32, 0 for unknown) follow, which begin anew with each
-//! drive. Of a header: the same up to number, then pieces (u64), ages given (u32), segment blocks (u32),
+//! array keeps checksums, pieces with 1011 block checksums (u32, 0 for unknown) follow, which begin anew with
+//! each drive. Of a header: the same up to number, then pieces (u64), ages given (u32), segment blocks (u32),
 //! blocks of the host (u64), and of each stream row, age (u32 each) and batch (u64).
 
 use super::Log;

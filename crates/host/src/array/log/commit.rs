@@ -154,7 +154,8 @@ impl<B: Block> Log<B> {
         match waiter {
             Waiter::Host(slot) => {
                 core.requests.account_cause(now, slot, Cause::Flush);
-                // Drives that are gone were not flushed; redundancy covers them only while the log has not failed.
+                // Drives that are gone were not flushed; redundancy covers them only while the log has not
+                // failed.
                 let is_durable = self.failed.is_none() && !self.streams[HOST].has_failed;
                 let status = if is_durable { Status::Success } else { Status::MediaError };
                 core.part_done(now, slot, status, &Spans::new());

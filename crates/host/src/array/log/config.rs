@@ -119,7 +119,9 @@ impl Configure for LogConfig {
         choose(visit, "victim", "Which row of segments is collected next.", &mut self.victim);
         visit.share(
             "victim_slack",
-            "Rows that have so much more that is valid than the emptiest are as good to the greedy choice: it takes the oldest. Drives that are trimmed in the order in which they were written have less to collect themselves.",
+            "Rows that have so much more that is valid than the emptiest are as good to the greedy choice: \
+                it takes the oldest. Drives that are trimmed in the order in which they were written have \
+                less to collect themselves.",
             &mut self.victim_slack,
             0..=1_000_000,
         );
@@ -140,13 +142,15 @@ impl Configure for LogConfig {
         count_u32(
             visit,
             "collect_depth",
-            "Reads of collection in flight for each drive of the group; with tokens they wait for a round, so that more are needed.",
+            "Reads of collection in flight for each drive of the group; with tokens they wait for a round, \
+                so that more are needed.",
             &mut self.collect_depth,
             1..=4096,
         );
         visit.share(
             "collect_below",
-            "A Log-RAID collects while fewer rows than this share are free, SWAN the next groups in turn until each has so many.",
+            "A Log-RAID collects while fewer rows than this share are free, SWAN the next groups in turn \
+                until each has so many.",
             &mut self.collect_below,
             1_000..=500_000,
         );
@@ -158,13 +162,17 @@ impl Configure for LogConfig {
         );
         visit.flag(
             "tokens",
-            "One drive of a group at a time writes, flushes and collects, for an epoch; reads go around it. The rest is set in epoch.",
+            "One drive of a group at a time writes, flushes and collects, for an epoch; reads go around it. \
+                The rest is set in epoch.",
             &mut self.tokens,
         );
         choose(
             visit,
             "checksums",
-            "Keeps a checksum of each block and compares it with every read: a wrong block is computed from its stripe, or answered with an error. Takes 4 bytes of memory for each block, and doubles the size of a checkpoint. auto: on for arrays that are made on files or devices, which have no protection information of their own.",
+            "Keeps a checksum of each block and compares it with every read: a wrong block is computed from \
+                its stripe, or answered with an error. Takes 4 bytes of memory for each block, and doubles \
+                the size of a checkpoint. auto: on for arrays that are made on files or devices, which have \
+                no protection information of their own.",
             &mut self.checksums,
         );
         whole_blocks(visit, "segment", self.segment);

@@ -82,7 +82,8 @@ impl Configure for RaidConfig {
         choose(
             visit,
             "write_hole",
-            "How parity is kept right over power cuts: a journal of what is written, or a bitmap of what to compute anew.",
+            "How parity is kept right over power cuts: a journal of what is written, or a bitmap of what to \
+                compute anew.",
             &mut self.write_hole,
         );
         visit.bytes(

@@ -103,8 +103,8 @@ impl Log {
         }
     }
 
-    /// Most records that may not be durable: those of a full segment that were not when it was sealed count until
-    /// all of it is.
+    /// Most records that may not be durable: those of a full segment that were not when it was sealed count
+    /// until all of it is.
     pub fn undurable_records(&self) -> usize {
         let full = self.undurable.iter().filter(|segment| self.is_believed(segment.sequence));
         let of_full: usize = full.map(|segment| segment.records).sum();
@@ -116,8 +116,8 @@ impl Log {
         self.undurable.back().map_or(WriteNumber::NONE, |segment| segment.last)
     }
 
-    /// True while too many full segments wait for the disk, so that more writes should wait. False on a disk that
-    /// has failed or is out of space: it refuses writes.
+    /// True while too many full segments wait for the disk, so that more writes should wait. False on a disk
+    /// that has failed or is out of space: it refuses writes.
     pub fn is_busy(&self) -> bool {
         !self.has_failed && !self.is_full && self.resting.len() >= MOST_RESTING
     }

@@ -13,7 +13,8 @@ pub enum CannotOpen {
     Taken,
     /// The disk holds another part of a store than expected.
     #[error(
-        "part {} of {} of a key-value store is where part {} of {} should be: the disk is not as it was when the store was made",
+        "part {} of {} of a key-value store is where part {} of {} should be: the disk is not as it was when \
+            the store was made",
         there.number + 1, there.of, wanted.number + 1, wanted.of
     )]
     OtherPart {
@@ -32,7 +33,8 @@ pub enum CannotOpen {
     Unsuitable(String),
     /// The disk accepts no writes; the first block of the failed request.
     #[error(
-        "block {0} cannot be written: the drive is full or takes no writes; if it is a sparse file, make room on its file system"
+        "block {0} cannot be written: the drive is full or takes no writes; if it is a sparse file, make \
+            room on its file system"
     )]
     Full(u64),
     /// The disk has failed; the first block of the failed request.

@@ -36,9 +36,8 @@ impl Opening {
     }
 
     /// Segments are first used in the order of their numbers. So zeros before a segment that was used, and
-    /// that was durable with all before it, are damage, and so are those before the last one that the superblock
-    /// knows to be used. If the latest segment is missing, it may be the first of
-    /// the others.
+    /// that was durable with all before it, are damage, and so are those before the last one that the
+    /// superblock knows to be used. If the latest segment is missing, it may be the first of the others.
     fn judge_blank(&mut self) {
         let used = self.found.range(..=self.durable).map(|(_, found)| found.number).max();
         let last = used.unwrap_or_default().max(self.last_free);

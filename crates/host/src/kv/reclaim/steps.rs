@@ -75,8 +75,8 @@ impl Flash {
     /// All records to keep are copied; false if some could not be.
     pub(super) fn end_copying(&mut self, slot: usize, pool: &mut Pool) -> bool {
         if self.reclaims[slot].is_aborted {
-            // Copies that found the disk full do not show that the store lacks space: another reclaim follows once
-            // there is room.
+            // Copies that found the disk full do not show that the store lacks space: another reclaim follows
+            // once there is room.
             let was_full = self.log.is_full() || self.reclaims[slot].rooms != self.reclaims.rooms;
             self.reclaims.is_stuck |= !was_full;
             self.log.set_victim(self.reclaims[slot].victim, false);

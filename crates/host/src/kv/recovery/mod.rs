@@ -73,7 +73,8 @@ pub(super) struct UsedSegment {
     pub is_cut: bool,
     /// It was durable when the store stopped.
     pub is_durable: bool,
-    /// See [`OpenEnd::durable`](super::log::format::OpenEnd::durable); 0 if its last block does not record it.
+    /// See [`OpenEnd::durable`](super::log::format::OpenEnd::durable); 0 if its last block does not record
+    /// it.
     pub durable_blocks: u32,
 }
 

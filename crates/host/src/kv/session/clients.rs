@@ -144,10 +144,10 @@ impl Clients {
         }
     }
 
-    /// Begins an iteration over clients. Once it has produced `bytes` bytes of replies, only small commands are
-    /// executed until the next call; clients with others [yield](Clients::has_yielded). So an iteration has an
-    /// end soon, and clients with small items do not wait for the large items of others. Without a call, there
-    /// is no such limit.
+    /// Begins an iteration over clients. Once it has produced `bytes` bytes of replies, only small commands
+    /// are executed until the next call; clients with others [yield](Clients::has_yielded). So an iteration
+    /// has an end soon, and clients with small items do not wait for the large items of others. Without a
+    /// call, there is no such limit.
     pub fn begin_iteration(&mut self, bytes: usize) {
         self.group.ration = bytes;
     }
@@ -282,8 +282,8 @@ impl Clients {
         Dispatch::new(session, &mut self.receivers[client as usize], (&mut self.group, client), input)
     }
 
-    /// Dispatches further commands of a client for which a shard has replied. Afterwards it may have more to send or accept more
-    /// input, if it [is connected](Clients::is_connected).
+    /// Dispatches further commands of a client for which a shard has replied. Afterwards it may have more to
+    /// send or accept more input, if it [is connected](Clients::is_connected).
     pub fn take(&mut self, reply: Reply) -> Dispatch<'_, 'static> {
         let Reply { requester, content } = reply;
         debug_assert_eq!(requester.group, self.group.number);

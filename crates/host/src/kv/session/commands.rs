@@ -150,8 +150,8 @@ impl Session {
         }
     }
 
-    /// Prepares to receive the data of a storage command of `length` bytes. If they are too long, the existing
-    /// item is removed where the command `replaces` it.
+    /// Prepares to receive the data of a storage command of `length` bytes. If they are too long, the
+    /// existing item is removed where the command `replaces` it.
     fn begin_store<'i>(
         &mut self,
         key: KeyAt<'i>,

@@ -5,7 +5,7 @@
 //! ```text
 //! while let Some(effect) = dispatch.next_effect() {
 //!     match effect {
-//!         Effect::Request { shard, request, .. } => { /* on that shard, or kept for it */ dispatch.note(progress) }
+//!         Effect::Request { shard, request, .. } => dispatch.note(/* its progress on that shard */),
 //!         Effect::Prefetch(keys) => { /* fetch them into the processor's cache */ }
 //!         Effect::Tell(told) => { /* add what only the server knows */ }
 //!     }
@@ -70,7 +70,8 @@ impl ServerNews {
 
 /// Dispatches a client's commands from its input, until that is used up or something must come first.
 ///
-/// Its owner calls [`Dispatch::next_effect`] until there is no effect left; a dispatch that is dropped before is not complete.
+/// Its owner calls [`Dispatch::next_effect`] until there is no effect left; a dispatch that is dropped before
+/// is not complete.
 #[derive(Debug)]
 pub struct Dispatch<'c, 'i> {
     session: &'c mut Option<Session>,
@@ -348,8 +349,8 @@ impl<'c, 'i> Dispatch<'c, 'i> {
         session.wait(what, &mut self.ways.group.texts);
     }
 
-    /// Takes the last command back: it is not small, or the shard `is_taken` and the command cannot be deferred
-    /// to it.
+    /// Takes the last command back: it is not small, or the shard `is_taken` and the command cannot be
+    /// deferred to it.
     #[cold]
     fn put_back(&mut self, is_taken: bool) {
         let Some(session) = self.session else { return };

@@ -1,11 +1,10 @@
 //! Hand-over of operations and replies between threads that share shards.
 //!
 //! One thread at a time holds a shard. A thread that finds it held appends its operation to the shard's
-//! [`Backlog`] and does not wait. An operation that
-//! [cannot be deferred](super::shard_request::ShardRequest::can_be_deferred) fails with
-//! [`Progress::Taken`]. The next holder executes the backlog first, and checks it again after it has released
-//! the shard. Replies and requests to the drive are collected in the [`Outputs`] of the holder, by destination
-//! thread.
+//! [`Backlog`] and does not wait. An operation that [cannot be
+//! deferred](super::shard_request::ShardRequest::can_be_deferred) fails with [`Progress::Taken`]. The next
+//! holder executes the backlog first, and checks it again after it has released the shard. Replies and
+//! requests to the drive are collected in the [`Outputs`] of the holder, by destination thread.
 //!
 //! This module has no locks and no queues between threads: `rt` provides them, and `torture` simulates them.
 

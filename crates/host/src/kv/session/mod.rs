@@ -9,8 +9,8 @@
 //! bytes ◄── clients ◄── replies, in order ── dispatch ◄── progress ── owner ◄── at once, or later ── shard ◄── items ─┘
 //! ```
 //!
-//! A session makes no calls to shards. A dispatch returns shard requests as effects ([`dispatch::Effect`]); its
-//! owner executes each of them, immediately or later, and reports the progress.
+//! A session makes no calls to shards. A dispatch returns shard requests as effects ([`dispatch::Effect`]);
+//! its owner executes each of them, immediately or later, and reports the progress.
 //!
 //! - [`clients`]: the clients of one thread;
 //! - [`dispatch`]: one client's commands, and their effects;

@@ -58,8 +58,8 @@ pub enum ShardRequest<'a> {
         /// Its payload, empty for operations without one.
         data: &'a [u8],
     },
-    /// An operation on one item that returns at most a small value. If the item's is longer, or may be, nothing
-    /// is executed ([`Progress::TooLong`]).
+    /// An operation on one item that returns at most a small value. If the item's is longer, or may be,
+    /// nothing is executed ([`Progress::TooLong`]).
     SmallItem {
         /// Its key.
         key: Key<'a>,
@@ -219,8 +219,8 @@ pub enum Progress {
     /// [cannot be deferred](ShardRequest::can_be_deferred).
     Taken,
     /// The request waits for its shard, which another thread is using; the reply follows as a [`Reply`]. The
-    /// client's next command must wait unless the request only reads and the shard has recovered: a read of an
-    /// item that recovery has not found yet would return a later change.
+    /// client's next command must wait unless the request only reads and the shard has recovered: a read of
+    /// an item that recovery has not found yet would return a later change.
     Deferred {
         /// Recovery of the shard is not complete.
         is_recovering: bool,

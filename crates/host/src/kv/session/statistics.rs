@@ -138,7 +138,8 @@ impl Statistics {
         self.cmd_touch - self.gat_hits - self.gat_misses
     }
 
-    /// Counts a retrieval. In memcached's counters, one that sets the expiry time is a touch and nothing else, as in memcached.
+    /// Counts a retrieval. In memcached's counters, one that sets the expiry time is a touch and nothing
+    /// else, as in memcached.
     pub(super) fn note_get(&mut self, is_hit: bool, touches: bool) {
         if touches {
             count(is_hit, &mut self.gat_hits, &mut self.gat_misses);

@@ -17,8 +17,8 @@ pub struct MetaFlags {
     pub autovivify: Option<i64>,
     /// `R`: the client wins the right to recache if less than this time is left before expiry.
     pub recache: Option<i64>,
-    /// `C`: CAS value that the item must have; for `ma`, 0 is any. For `mg`, the value that the client has: it
-    /// is not sent again if the item still has this CAS value.
+    /// `C`: CAS value that the item must have; for `ma`, 0 is any. For `mg`, the value that the client has:
+    /// it is not sent again if the item still has this CAS value.
     pub cas: Option<u64>,
     /// `E`: CAS value to set, if the command sets one.
     pub new_cas: Option<u64>,

@@ -118,8 +118,8 @@ fn touch<'a>(rest: &[&'a [u8]], noreply: bool) -> Read<'a> {
     Ok(Line::Command(Command::Touch(Touch { key, exptime, noreply })))
 }
 
-/// Parses `delete`. The words behind the key are checked before the key, as memcached did up to 1.6.18. Ancient
-/// clients send a time, which had to be 0.
+/// Parses `delete`. The words behind the key are checked before the key, as memcached did up to 1.6.18.
+/// Ancient clients send a time, which had to be 0.
 fn delete<'a>(rest: &[&'a [u8]], noreply: bool) -> Read<'a> {
     let &[name, ref more @ ..] = rest else { return Ok(Line::Refused(Refusal::Format, None)) };
     if !matches!(more, [] | [b"0" | b"noreply"] | [b"0", b"noreply"]) {

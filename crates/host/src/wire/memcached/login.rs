@@ -66,8 +66,8 @@ fn user(line: &[u8]) -> Option<User> {
     is_valid.then(|| User { name: name.into(), password: password.into() })
 }
 
-/// Authentication of one connection. The owner of the socket buffers its input, as for [`super::Receiver`], in
-/// a buffer of at least [`LOGIN_BYTES`].
+/// Authentication of one connection. The owner of the socket buffers its input, as for [`super::Receiver`],
+/// in a buffer of at least [`LOGIN_BYTES`].
 #[derive(Clone, Debug, Default)]
 pub struct Login {
     /// Length of the data in bytes, once their line is parsed.

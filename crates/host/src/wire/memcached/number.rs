@@ -1,10 +1,10 @@
 //! Decimal numbers as memcached parses them, in two ways.
 //!
 //! Most words are digits and nothing else, and a number beyond the type's range is refused ([`word_u32`] and
-//! its like; `mcmc_token_get_…` in `vendor/mcmc/mcmc.c`). Client flags and expiry times of storage commands, and
-//! values, are parsed like C's `strtol` family ([`unsigned`] and its like; `safe_strto…` in `util.c`): the
-//! digits may be preceded by white space (such as a tab: spaces separate words) and a sign, and followed only
-//! by white space, NUL or the end of the word.
+//! its like; `mcmc_token_get_…` in `vendor/mcmc/mcmc.c`). Client flags and expiry times of storage commands,
+//! and values, are parsed like C's `strtol` family ([`unsigned`] and its like; `safe_strto…` in `util.c`):
+//! the digits may be preceded by white space (such as a tab: spaces separate words) and a sign, and followed
+//! only by white space, NUL or the end of the word.
 
 use tailcut_base::cast::low_u32;
 

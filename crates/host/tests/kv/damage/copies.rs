@@ -111,8 +111,8 @@ fn ends_of_segments_and_superblocks_are_read_from_another_copy() {
     finds(Invariant::OtherCopiesAreRead, check);
 }
 
-/// The first blocks of long summaries are corrupt in one copy. Opening reads the other one and repairs the first,
-/// at the place of the summary.
+/// The first blocks of long summaries are corrupt in one copy. Opening reads the other one and repairs the
+/// first, at the place of the summary.
 #[test]
 fn a_summary_is_repaired_where_it_is() {
     let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(Keep::Everything) }, 4);

@@ -5,8 +5,8 @@ use super::{Harm, KEYS, SEGMENT, SEGMENTS, Store};
 use tailcut_host::Bytes;
 use tailcut_host::kv::{Append, Keep, Settings};
 
-/// Zeros at both ends of a segment, which would pass for one that was never used, and perhaps a damaged record: the
-/// superblock knows how far segments have been used, and which was the latest.
+/// Zeros at both ends of a segment, which would pass for one that was never used, and perhaps a damaged
+/// record: the superblock knows how far segments have been used, and which was the latest.
 #[test]
 fn a_segment_is_missed_if_both_of_its_ends_are_zeros() {
     for keep in [Keep::Everything, Keep::WhatIsUsed] {

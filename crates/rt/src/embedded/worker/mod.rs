@@ -176,8 +176,8 @@ impl<D: Steered> Worker<D> {
         self.engine.give_back(fetched);
     }
 
-    /// Retries operations that wait for a drive that is behind, longest wait first, when there may be room for
-    /// them or the drive is idle. True if any operation made progress.
+    /// Retries operations that wait for a drive that is behind, longest wait first, when there may be room
+    /// for them or the drive is idle. True if any operation made progress.
     fn retry(&mut self, has_room: bool) -> bool {
         let before = self.stuck.len();
         if before == 0 || !(has_room || self.engine.is_idle()) {

@@ -381,8 +381,8 @@ const LISTENERS: u32 = 1;
 const DATAGRAMS: u32 = 1 << 16;
 /// Maximum bytes of one receive, and so of the input left over while a client is not served.
 const BUFFER_BYTES: usize = 64 << 10;
-/// Bytes of replies that an iteration may produce before it executes only small commands. Copying them takes less
-/// than a millisecond.
+/// Bytes of replies that an iteration may produce before it executes only small commands. Copying them takes
+/// less than a millisecond.
 const RATION_BYTES: usize = 1 << 20;
 /// Interval of the check for idle connections.
 const IDLE_EVERY: Nanos = Nanos::millis(500);

@@ -98,7 +98,8 @@ impl Estimate {
     fn page(&mut self) {
         let geometry = &mut self.config.geometry;
         (geometry.page_bytes, geometry.spare_bytes) = (PAGE, 0);
-        let why = "the unit in which it was probed; larger pages cannot be told from several chips that work side by side";
+        let why = "the unit in which it was probed; larger pages cannot be told from several chips that work \
+            side by side";
         self.is("geometry.page", Provenance::Assumed, why);
         self.is("geometry.spare", Provenance::Assumed, "the rate of the bus is that of user data");
     }

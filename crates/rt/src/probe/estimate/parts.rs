@@ -103,8 +103,8 @@ impl Estimate {
         let rate = largest / (largest / carried - command / 1e9).max(0.1 * largest / carried);
         self.config.link.rate = (rate as u64).min(1_000_000_000_000);
         let why = format!(
-            "no more than {} reads of 4 KiB per second at any depth, although larger ones bring {}, and a queue before one \
-             server explains how long they wait",
+            "no more than {} reads of 4 KiB per second at any depth, although larger ones bring {}, and a \
+             queue before one server explains how long they wait",
             show_count(most),
             show_rate(read * PAGE as f64)
         );
@@ -130,8 +130,8 @@ impl Estimate {
         timing.read = vec![cell];
         timing.read_jitter = if is_noise { Nanos::ZERO } else { jitter };
         let why = format!(
-            "the median read of 4 KiB by itself, {}, without its times on bus, link and in the controller; one for all \
-             pages",
+            "the median read of 4 KiB by itself, {}, without its times on bus, link and in the controller; \
+             one for all pages",
             show_time(latency)
         );
         self.is("timing.read", Provenance::Derived, why);

@@ -28,8 +28,8 @@ impl Estimate {
                 let spare = spare(amplification);
                 self.spare = Some(spare);
                 let why = format!(
-                    "random writes fell from {} to {}: a write amplification of {amplification:.2}, with which a \
-                     drive that collects greedily has {:.1} % to spare",
+                    "random writes fell from {} to {}: a write amplification of {amplification:.2}, with \
+                     which a drive that collects greedily has {:.1} % to spare",
                     show_rate(before),
                     show_rate(after),
                     100.0 * spare
@@ -45,7 +45,8 @@ impl Estimate {
     /// it is flash.
     fn is_not_seen_to_collect(&mut self) {
         self.config.gc.ideal = true;
-        let why = "collection takes no time here: random writes stayed as fast when as much was written at random as there is";
+        let why = "collection takes no time here: random writes stayed as fast when as much was written at \
+            random as there is";
         self.is("gc.ideal", Provenance::Derived, why);
         self.assume("ftl.spare", "random writes never became slower");
     }
@@ -65,7 +66,8 @@ impl Estimate {
             Some(edge) => {
                 self.config.timing.erase = edge.length.max(self.config.timing.program[0]);
                 let why = format!(
-                    "{} reads beside few writes waited longer than a program takes, up to {}: what they have met takes so long",
+                    "{} reads beside few writes waited longer than a program takes, up to {}: what they have \
+                        met takes so long",
                     edge.reads,
                     show_time(edge.longest.0 as f64)
                 );

@@ -130,8 +130,8 @@ impl<D: Steered> Service<D> {
         for slot in self.slots.all() {
             let Some(connection) = self.slots.get_mut(slot).and_then(ConnectionSlot::open) else { continue };
             connection.is_ending = true;
-            // A client that reads no replies gets only as much time as it may need to be scheduled. Those that
-            // get their first reply later, when others have given up its memory, get less.
+            // A client that reads no replies gets only as much time as it may need to be scheduled. Those
+            // that get their first reply later, when others have given up its memory, get less.
             let asked = Time(deadline.0 - self.limits.patience.0);
             let is_late = now >= asked + STOP_PATIENCE && now >= connection.progress + LATE_PATIENCE;
             let is_deaf = connection.is_stuck() && is_late;

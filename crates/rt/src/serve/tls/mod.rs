@@ -59,7 +59,8 @@ impl Encryption {
 pub enum BadCertificates {
     /// A file cannot be read.
     #[error(
-        "cannot read {}: {error}; TLS wants server-cert.pem and server-key.pem in that folder, and ca-cert.pem to verify peers",
+        "cannot read {}: {error}; TLS wants server-cert.pem and server-key.pem in that folder, and \
+            ca-cert.pem to verify peers",
         path.display()
     )]
     Unreadable {

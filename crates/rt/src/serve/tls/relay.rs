@@ -81,7 +81,8 @@ impl Relay {
     }
 
     /// Stops the relay once clients have taken their pending output; a client that has read none of it for
-    /// 500 ms loses the rest. The server's ends of all links have to be closed; otherwise this waits for them.
+    /// 500 ms loses the rest. The server's ends of all links have to be closed; otherwise this waits for
+    /// them.
     pub fn stop(self) -> Handshakes {
         self.mailbox.stop();
         self.thread.join().unwrap_or_else(|panic| resume_unwind(panic))

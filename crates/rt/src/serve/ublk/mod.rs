@@ -50,14 +50,14 @@ impl Shape {
 pub enum CannotAttach {
     /// The kernel has no ublk.
     #[error(
-        "there is no /dev/ublk-control: load the module (modprobe ublk_drv); it comes with Linux 6.0 and later where that was \
-         built with CONFIG_BLK_DEV_UBLK, and Linux 6.5 is needed here"
+        "there is no /dev/ublk-control: load the module (modprobe ublk_drv); it comes with Linux 6.0 and \
+         later where that was built with CONFIG_BLK_DEV_UBLK, and Linux 6.5 is needed here"
     )]
     NoDriver,
     /// The kernel's ublk is too old.
     #[error(
-        "the ublk of this kernel is too old: it cannot copy data by reads and writes (UBLK_F_USER_COPY); Linux 6.5 or later \
-         is needed"
+        "the ublk of this kernel is too old: it cannot copy data by reads and writes (UBLK_F_USER_COPY); \
+         Linux 6.5 or later is needed"
     )]
     TooOld,
     /// The process lacks permission.
@@ -68,8 +68,8 @@ pub enum CannotAttach {
     Taken(u32),
     /// A server that has exited has left the device behind, and it is still in use.
     #[error(
-        "/dev/ublkb{0} was left behind by a server that is gone and is still in use; unmount and close it, or choose another \
-         number"
+        "/dev/ublkb{0} was left behind by a server that is gone and is still in use; unmount and close it, \
+         or choose another number"
     )]
     InUse(u32),
     /// A system call failed.

@@ -7,7 +7,8 @@ use super::{INACTIVE, Machine};
 use tailcut_base::{Nanos, Time};
 
 impl Machine {
-    /// Interrupts a core: `irq` is [`FIRST_IRQ`](super::FIRST_IRQ) … 63. An interrupt that is pending already stays one.
+    /// Interrupts a core: `irq` is [`FIRST_IRQ`](super::FIRST_IRQ) … 63. An interrupt that is pending already
+    /// stays one.
     pub fn interrupt(&mut self, now: Time, cpu: usize, irq: u32) {
         self.cpus[cpu].pending |= 1 << irq;
         if !self.cpus[cpu].levels[Level::Hard as usize].is_active {

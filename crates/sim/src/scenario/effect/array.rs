@@ -1,4 +1,5 @@
-//! Keys of an array that have no effect, because of other keys of it, and keys of drives that only arrays use.
+//! Keys of an array that have no effect, because of other keys of it, and keys of drives that only arrays
+//! use.
 
 use super::{Ineffective, add};
 use crate::scenario::Scenario;
@@ -73,8 +74,8 @@ impl Scenario {
             add(found, "array.epoch", &["poll"], because);
         }
         if array.drives == 0 || !(is_told || array.turns > Nanos::ZERO) {
-            let because = "nothing calls the control interface: set array.turns, or array.epoch.mode = \"gc-control\" with \
-                           array.layout = \"epochs\" or array.log.tokens = true";
+            let because = "nothing calls the control interface: set array.turns, or array.epoch.mode = \
+                           \"gc-control\" with array.layout = \"epochs\" or array.log.tokens = true";
             add(found, "device", &["control_api"], because);
             let gc = &self.device.gc;
             // A mark that is as low as it can be was raised with the other one.

@@ -79,8 +79,8 @@ impl Scenario {
         drive::add_idle_times(&mut found, &self.device);
         drive::add_idle_scheduling(&mut found, &self.device);
         if !self.asks_to_fail_fast() {
-            let because = "no read asks to fail rather than wait: set array.reads = \"fail-fast\" and array.drives, with a \
-                           layout other than raid0, log-raid0 or swan0";
+            let because = "no read asks to fail rather than wait: set array.reads = \"fail-fast\" and \
+                           array.drives, with a layout other than raid0, log-raid0 or swan0";
             add(&mut found, "device.schedule", &["fail_fast"], because);
         }
         self.add_idle_judgement(&mut found);
@@ -167,8 +167,8 @@ impl Scenario {
         // Steady state shows with the first request after the last of the rounds.
         if duration > Nanos::ZERO && duration <= judged {
             let because = format!(
-                "the run ends after {duration} (run.duration), and {ROUNDS} rounds of {round} (run.round) are judged: \
-                 raise run.duration above {judged}, or shorten run.round"
+                "the run ends after {duration} (run.duration), and {ROUNDS} rounds of {round} (run.round) \
+                 are judged: raise run.duration above {judged}, or shorten run.round"
             );
             add(found, "run", &["until_steady"], &because);
         }
@@ -236,7 +236,8 @@ impl Scenario {
         let (class, key) = self.most_urgent_reads();
         if class > 2 {
             let because = format!(
-                "reads are of class {class} and wait: set {key} = 2, with which they suspend, or 1, with which they reset"
+                "reads are of class {class} and wait: set {key} = 2, with which they suspend, or 1, with \
+                    which they reset"
             );
             let keys = &["program", "erase", "suspensions", "resets", "wear_budget", "when_quicker"];
             add(found, path, keys, &because);

@@ -70,8 +70,8 @@ impl Scenario {
         let names_one = self.is_synthetic()
             && (self.workload.stream > 0 || self.beside.enabled && self.beside.source.stream > 0);
         if self.array.drives > 0 || self.kv.enabled || !names_one {
-            let because = "no write names a stream but the first: set workload.stream or beside.stream, without an \
-                           array and a server";
+            let because = "no write names a stream but the first: set workload.stream or beside.stream, \
+                           without an array and a server";
             add(found, "device.ftl", &["streams"], because);
         }
     }
@@ -98,8 +98,8 @@ impl Scenario {
         let is_urgent = class <= 2 || schedule.classes == Classes::Inferred;
         let is_used = schedule.chip != ChipPolicy::Fifo || preempt.is_on() || preempt.predicts_reads();
         if !is_used && !is_urgent {
-            let because = "reads of all classes wait in one line: set device.schedule.chip = \"reads-first\", \
-                           device.preempt.program or device.preempt.erase";
+            let because = "reads of all classes wait in one line: set device.schedule.chip = \
+                           \"reads-first\", device.preempt.program or device.preempt.erase";
             add(found, "device.schedule", &["classes"], because);
         }
         if schedule.classes == Classes::Told && class > 2 && !self.kv.enabled {

@@ -1,6 +1,6 @@
 //! A scheduler by itself: what scheduling a request costs, and nothing else. The tests of this crate count
-//! what a scheduler examines; `tailcut-bench schedule` takes the time. It is here because it plays the part of
-//! the backend, whose requests and chips have no public interface.
+//! what a scheduler examines; `tailcut-bench schedule` takes the time. It is here because it plays the part
+//! of the backend, whose requests and chips have no public interface.
 
 use super::{Chips, Scheduler};
 use crate::backend::lun::{Luns, Phase};

@@ -19,7 +19,8 @@ pub(crate) struct Job {
     pub(crate) paused: bool,
     /// It could not wait for a window.
     pub(crate) forced: bool,
-    /// The host has asked for it (see [`crate::mapping::steering`]): it ends with the time that the host has given.
+    /// The host has asked for it (see [`crate::mapping::steering`]): it ends with the time that the host has
+    /// given.
     pub(crate) is_hosted: bool,
 }
 

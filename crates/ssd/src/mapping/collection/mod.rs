@@ -230,8 +230,8 @@ impl Mapping {
         }
     }
 
-    /// A plane has no page for a write that waits. True if collection will make room; collection at once may have
-    /// made it when its effects have been carried out ([`Mapping::has_room_at_once`]).
+    /// A plane has no page for a write that waits. True if collection will make room; collection at once may
+    /// have made it when its effects have been carried out ([`Mapping::has_room_at_once`]).
     pub(crate) fn makes_room(&mut self, now: Time, plane: PlaneId) -> bool {
         if self.config.gc.ideal {
             self.collect_at_once(now, plane, self.reserve + 1);

@@ -31,10 +31,10 @@ pub(super) struct Job {
 const FRACTION: u64 = 1024;
 
 impl Superblocks {
-    /// The host has been given a unit of `pages` pages, while `missing` pages were missing from those that are
-    /// to be free. Of a victim with `valid` valid pages, `valid` are due for each `pages_each` - `valid` that
-    /// the host writes, so that as much is gained as is used up; for each superblock that is missing as many
-    /// again.
+    /// The host has been given a unit of `pages` pages, while `missing` pages were missing from those that
+    /// are to be free. Of a victim with `valid` valid pages, `valid` are due for each `pages_each` - `valid`
+    /// that the host writes, so that as much is gained as is used up; for each superblock that is missing as
+    /// many again.
     pub(super) fn host_wrote(&mut self, pages: u32, missing: u64) {
         let each = u64::from(self.pages_each);
         if let Some(job) = &mut self.job {
@@ -72,7 +72,8 @@ impl Mapping {
             let (is_short, copies) = (self.missing_pages() > 0, self.collection.copies());
             let superblocks = self.superblocks();
             let Some(job) = superblocks.job else {
-                // A unit is padded only when there is nothing else to put into it: what pads it is garbage again.
+                // A unit is padded only when there is nothing else to put into it: what pads it is garbage
+                // again.
                 let is_wanted = is_short || is_stopped && !superblocks.copies.is_empty();
                 if !is_wanted || !self.choose_victim(now) {
                     self.pad_last_copies(now, is_stopped);

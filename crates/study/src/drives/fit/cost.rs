@@ -8,8 +8,8 @@ use crate::drives::{MeasuredRow, Measurement, PERCENTILES};
 pub struct RowFit {
     /// Quantity, predicted and measured figure, for each that both have.
     pub figures: Vec<(Quantity, f64, f64)>,
-    /// What a search minimises: the mean of capped |ln(predicted ÷ measured)| of reads and of writes, and three times that of rates
-    /// or write amplification. 0 is perfect; the least of cap and error counts.
+    /// What a search minimises: the mean of capped |ln(predicted ÷ measured)| of reads and of writes, and
+    /// three times that of rates or write amplification. 0 is perfect; the least of cap and error counts.
     pub cost: f64,
 }
 
@@ -41,7 +41,8 @@ impl RowFit {
         RowFit { figures, cost }
     }
 
-    /// The median of |predicted ÷ measured − 1| over its figures, where it has some; 2 µs of writes count as nothing.
+    /// The median of |predicted ÷ measured − 1| over its figures, where it has some; 2 µs of writes count as
+    /// nothing.
     pub fn median_error(&self, belongs: impl Fn(&Quantity) -> bool) -> Option<f64> {
         let mut errors: Vec<f64> = self
             .figures

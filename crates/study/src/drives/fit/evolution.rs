@@ -1,9 +1,9 @@
-//! An evolution strategy with a covariance matrix that is diagonal: sep-CMA-ES (Ros and Hansen, "A Simple Modification in
-//! CMA-ES Achieving Linear Time and Space Complexity", PPSN X, 2008; default constants of Hansen, "The CMA Evolution
-//! Strategy: A Tutorial", 2016).
+//! An evolution strategy with a covariance matrix that is diagonal: sep-CMA-ES (Ros and Hansen, "A Simple
+//! Modification in CMA-ES Achieving Linear Time and Space Complexity", PPSN X, 2008; default constants of
+//! Hansen, "The CMA Evolution Strategy: A Tutorial", 2016).
 //!
-//! It proposes candidates and learns their costs, and evaluates nothing by itself: a generation can be run in parallel and
-//! repeated from the costs alone. The published crates call the function that they minimise.
+//! It proposes candidates and learns their costs, and evaluates nothing by itself: a generation can be run in
+//! parallel and repeated from the costs alone. The published crates call the function that they minimise.
 
 use super::Candidate;
 use tailcut_base::random::Stream;
@@ -76,8 +76,8 @@ impl Evolution {
         }
     }
 
-    /// The candidates of the present generation; the first of all is the mean that the search began with. They depend on the
-    /// seed and on the costs learnt so far only.
+    /// The candidates of the present generation; the first of all is the mean that the search began with.
+    /// They depend on the seed and on the costs learnt so far only.
     pub(super) fn candidates(&self, seed: u64) -> Vec<Candidate> {
         let mut stream = Stream::new(seed, &format!("fit generation {}", self.generation));
         let mut candidate = |index: usize| {

@@ -1,12 +1,12 @@
 //! Fitting a simulated drive to what was measured on a real one.
 //!
-//! A [`Problem`] is a drive to start from, [`Parameter`]s with bounds, and measured rows. A [`Search`] looks for the
-//! parameters whose predictions come closest to the rows. [`sensitivity()`] shows what each of them moves there, and
-//! [`cross_validation`] how well rows are predicted that the search did not see.
+//! A [`Problem`] is a drive to start from, [`Parameter`]s with bounds, and measured rows. A [`Search`] looks
+//! for the parameters whose predictions come closest to the rows. [`sensitivity()`] shows what each of them
+//! moves there, and [`cross_validation`] how well rows are predicted that the search did not see.
 //!
-//! Nothing here runs a test or starts a thread: whatever needs predictions hands a batch of [`Trial`]s to a closure,
-//! which may run them in any order on any number of threads. Equal problems, seeds and counts of evaluations give equal
-//! results.
+//! Nothing here runs a test or starts a thread: whatever needs predictions hands a batch of [`Trial`]s to a
+//! closure, which may run them in any order on any number of threads. Equal problems, seeds and counts of
+//! evaluations give equal results.
 
 mod cost;
 mod evolution;

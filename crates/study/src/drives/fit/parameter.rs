@@ -53,7 +53,8 @@ pub enum Start {
         /// Microseconds of client and link.
         less_us: f64,
     },
-    /// Commands outstanding in the saturated row by Little's law: writes per second × median latency of writes.
+    /// Commands outstanding in the saturated row by Little's law: writes per second × median latency of
+    /// writes.
     Outstanding,
     /// Writes per second of the saturated row.
     SustainedWrites,
@@ -70,7 +71,8 @@ pub const PARAMETERS: &[Parameter] = &[
         high: 80_000.0,
         reach: 1.6,
         scale: Scale::Log,
-        source: "cell time of a read of the fast page type; TLC dies at ISSCC 2018 to 2024 have 40 us to 80 us on average",
+        source: "cell time of a read of the fast page type; TLC dies at ISSCC 2018 to 2024 have 40 us to 80 \
+            us on average",
         from: Start::IdleRead { percentile: "10p", less_us: 18.0 },
     },
     Parameter {
@@ -100,7 +102,8 @@ pub const PARAMETERS: &[Parameter] = &[
         high: 3_000_000.0,
         reach: 2.5,
         scale: Scale::Log,
-        source: "time of a program of a whole word line; decides with the spare share what the drive sustains",
+        source: "time of a program of a whole word line; decides with the spare share what the drive \
+            sustains",
         from: Start::SequentialWrite,
     },
     Parameter {
@@ -230,7 +233,8 @@ pub const PARAMETERS: &[Parameter] = &[
         high: 1_000_000.0,
         reach: 16.0,
         scale: Scale::Log,
-        source: "how far the limit of writes exceeds the rate before; decides waits of writes at half of what the drive sustains",
+        source: "how far the limit of writes exceeds the rate before; decides waits of writes at half of \
+            what the drive sustains",
         from: Start::Drive,
     },
     Parameter {
@@ -284,7 +288,8 @@ impl Parameter {
         Parameter { low: low.max(self.low), high: high.min(self.high), ..*self }
     }
 
-    /// Its first value as the rows and the data sheet have it; `None` where it is the drive's, or they do not have it.
+    /// Its first value as the rows and the data sheet have it; `None` where it is the drive's, or they do not
+    /// have it.
     pub fn read_off(
         &self,
         rows: &[MeasuredRow],

@@ -16,7 +16,8 @@ pub struct Problem {
     pub parameters: Vec<Parameter>,
     /// The rows, at least one.
     pub rows: Vec<MeasuredRow>,
-    /// How long each trial runs, and its seed: equal for all candidates, so that only their parameters make a difference.
+    /// How long each trial runs, and its seed: equal for all candidates, so that only their parameters make a
+    /// difference.
     pub test: TestRun,
 }
 
@@ -76,8 +77,8 @@ impl Problem {
         Ok(())
     }
 
-    /// A problem whose parameters reach around their first values, and these. Parameters that the drive does not have are
-    /// left out.
+    /// A problem whose parameters reach around their first values, and these. Parameters that the drive does
+    /// not have are left out.
     pub fn around(
         base: SsdConfig,
         mut parameters: Vec<Parameter>,

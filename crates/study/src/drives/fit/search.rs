@@ -24,8 +24,9 @@ pub struct Best {
     pub cost: f64,
 }
 
-/// The costs of all candidates so far, by generation: with problem, start and seed everything that a search has learnt. Costs
-/// are stored as their bits, so that a search that is resumed is exactly the one that was stopped.
+/// The costs of all candidates so far, by generation: with problem, start and seed everything that a search
+/// has learnt. Costs are stored as their bits, so that a search that is resumed is exactly the one that was
+/// stopped.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     generations: Vec<Vec<u64>>,
@@ -42,14 +43,14 @@ impl Search {
     /// A spread that covers most of the way between bounds in one generation.
     pub const SPREAD: f64 = 0.2;
 
-    /// A search that begins at `start`, with a standard deviation of `spread` of the way between the bounds in each
-    /// parameter.
+    /// A search that begins at `start`, with a standard deviation of `spread` of the way between the bounds
+    /// in each parameter.
     pub fn new(start: Candidate, spread: f64, seed: u64) -> Search {
         Search { seed, evolution: Evolution::new(start, spread), record: Record::default(), best: None }
     }
 
-    /// The search that began with the same arguments and has this record. A record of generations of another size is one of
-    /// another problem: `None`.
+    /// The search that began with the same arguments and has this record. A record of generations of another
+    /// size is one of another problem: `None`.
     pub fn resume(start: Candidate, spread: f64, seed: u64, record: &Record) -> Option<Search> {
         let mut search = Search::new(start, spread, seed);
         for costs in &record.generations {

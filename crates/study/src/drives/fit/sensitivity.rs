@@ -4,21 +4,24 @@ use super::cost::RowFit;
 use super::problem::mean_cost;
 use super::{Candidate, Evaluate, Parameter, Problem, Stopped};
 
-/// What a parameter moves when it goes a twentieth of the way between its bounds, down or up, and all others stay.
+/// What a parameter moves when it goes a twentieth of the way between its bounds, down or up, and all others
+/// stay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sensitivity {
     /// The parameter.
     pub parameter: Parameter,
     /// Its value at the optimum, in its base unit.
     pub value: f64,
-    /// For each row, by how much its figures move: the mean of |ln(moved ÷ unmoved)|, the greater of both directions.
+    /// For each row, by how much its figures move: the mean of |ln(moved ÷ unmoved)|, the greater of both
+    /// directions.
     pub moved: Vec<f64>,
     /// By how much the cost grows, down and up; negative where the optimum is not one.
     cost_grows: [f64; 2],
 }
 
 impl Sensitivity {
-    /// Whether any row pins the parameter: a row's figures move by 1 % or more. Below that, another seed moves them as far.
+    /// Whether any row pins the parameter: a row's figures move by 1 % or more. Below that, another seed
+    /// moves them as far.
     pub fn is_pinned(&self) -> bool {
         self.moved.iter().any(|&moved| moved >= PINNED)
     }

@@ -25,8 +25,8 @@ pub fn structure(rows: &[MeasuredRow], sheet: Option<&DataSheet>) -> Structure {
     }
     let Some(row) = saturated(rows) else {
         findings.push(
-            "no saturated row: one queue per thread in turn and an even pace are assumed, and nothing shows what \
-             the drive sustains"
+            "no saturated row: one queue per thread in turn and an even pace are assumed, and nothing shows \
+             what the drive sustains"
                 .to_string(),
         );
         return Structure { device, findings };
@@ -61,7 +61,8 @@ pub fn structure(rows: &[MeasuredRow], sheet: Option<&DataSheet>) -> Structure {
             ..PacingConfig::NONE
         };
         findings.push(format!(
-            "saturated, writes wait anything up to {high:.0} us (p90): admitted until the share of a window is used up"
+            "saturated, writes wait anything up to {high:.0} us (p90): admitted until the share of a window \
+                is used up"
         ));
     } else {
         findings.push("saturated, writes wait about equally long: admitted evenly".to_string());
@@ -72,7 +73,8 @@ pub fn structure(rows: &[MeasuredRow], sheet: Option<&DataSheet>) -> Structure {
 /// Reads that wait for this share of what writes wait for are behind them in one queue.
 const READS_AS_SLOW: f64 = 0.7;
 
-/// Writes that are spread evenly over a window have a p90 of 1.8 times their p50; twice 0.8 tells that from noise.
+/// Writes that are spread evenly over a window have a p90 of 1.8 times their p50; twice 0.8 tells that from
+/// noise.
 const SPREAD: f64 = 1.6;
 
 /// Writes that wait for the end of a window wait for no longer than it is: their p99 is 1.1 times their p90.

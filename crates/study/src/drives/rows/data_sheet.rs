@@ -19,8 +19,8 @@ pub struct DataSheet {
     pub random_write_iops: Option<f64>,
 }
 
-/// Reads rows with the columns `drive` and `capacity_gb`, and, as far as they are stated, `sequential_read_mb_s`,
-/// `sequential_write_mb_s`, `random_read_iops` and `random_write_iops`.
+/// Reads rows with the columns `drive` and `capacity_gb`, and, as far as they are stated,
+/// `sequential_read_mb_s`, `sequential_write_mb_s`, `random_read_iops` and `random_write_iops`.
 ///
 /// # Errors
 /// Missing columns, no numbers, a drive without capacity.

@@ -1,8 +1,8 @@
 //! Rows of measurements of real drives, read from CSV, and points at which drives are to be predicted.
 //!
 //! Columns are found by their names in the first line; others may stand between them. Latencies are in
-//! microseconds, rates in requests per second. A cell that was not measured is empty. Everything that is wrong with a
-//! file is reported at once, with its line, the reason and a remedy.
+//! microseconds, rates in requests per second. A cell that was not measured is empty. Everything that is
+//! wrong with a file is reported at once, with its line, the reason and a remedy.
 
 mod amplification;
 mod data_sheet;
@@ -23,7 +23,8 @@ pub struct MeasuredRow {
     pub drive: String,
     /// The load.
     pub load: Load,
-    /// Reads at each of [`PERCENTILES`], in microseconds: of random writes those of the first thread, else of all.
+    /// Reads at each of [`PERCENTILES`], in microseconds: of random writes those of the first thread, else of
+    /// all.
     pub reads: [Option<f64>; PERCENTILES.len()],
     /// Writes likewise.
     pub writes: [Option<f64>; PERCENTILES.len()],
@@ -48,8 +49,8 @@ impl MeasuredRow {
         }
     }
 
-    /// True of a drive that did not keep up with the writes that it was offered: it wrote less than 97 % of them. A load
-    /// at a given depth always is.
+    /// True of a drive that did not keep up with the writes that it was offered: it wrote less than 97 % of
+    /// them. A load at a given depth always is.
     pub fn is_saturated(&self) -> bool {
         match self.load {
             Load::RandomWrites(load) => {
@@ -72,15 +73,17 @@ pub struct Point {
 
 /// Reads the rows of a file, whose columns decide of which kind they are:
 ///
-/// - random writes: `drive`, `offered`, `reads_per_s`, `writes_per_s`, `measured_reads`, and `r_NAME` of reads and `w_NAME`
-///   of writes for each of [`PERCENTILES`], of which `10p` and those above `99p99` may be missing;
-/// - mixes: `reads_percent`, `depth`, `read_iops`, `write_iops`, and `read_p50`, `write_p50` and so on as far as measured;
+/// - random writes: `drive`, `offered`, `reads_per_s`, `writes_per_s`, `measured_reads`, and `r_NAME` of
+///   reads and `w_NAME` of writes for each of [`PERCENTILES`], of which `10p` and those above `99p99` may be
+///   missing;
+/// - mixes: `reads_percent`, `depth`, `read_iops`, `write_iops`, and `read_p50`, `write_p50` and so on as far
+///   as measured;
 /// - write amplification: `drive`, `pattern`, `fill_percent`, `write_amplification`.
 ///
 /// # Errors
-/// Everything that is wrong: missing columns, no numbers, percentiles that descend, that contradict the protocol as they
-/// do in another unit, or that fewer than [`LEAST_BEYOND`] requests lie beyond; rates above what was offered; a drive that never
-/// reached the rate that it was offered.
+/// Everything that is wrong: missing columns, no numbers, percentiles that descend, that contradict the
+/// protocol as they do in another unit, or that fewer than [`LEAST_BEYOND`] requests lie beyond; rates above
+/// what was offered; a drive that never reached the rate that it was offered.
 pub fn measured(text: &str) -> Result<Vec<MeasuredRow>, RowErrors> {
     match Kind::of(text) {
         Kind::RandomWrites => random_writes::rows(text),
@@ -137,8 +140,8 @@ impl Kind {
 /// A percentile of a measured row needs this many requests beyond it to be worth comparing with.
 pub const LEAST_BEYOND: f64 = 10.0;
 
-/// The share of the demanded writes below which a drive counts as saturated. Reached rates are a minute's counts and within
-/// some tenths of a per cent of the demand.
+/// The share of the demanded writes below which a drive counts as saturated. Reached rates are a minute's
+/// counts and within some tenths of a per cent of the demand.
 const SATURATED_BELOW: f64 = 0.97;
 
 #[cfg(test)]

@@ -102,7 +102,8 @@ fn percentiles(sheet: &mut Sheet, line: Line, kind: &str) -> [Option<f64>; PERCE
     if let Some(median) = micros[MEDIAN].filter(|median| !POSSIBLE_MEDIAN.contains(median)) {
         let name = column(&PERCENTILES[MEDIAN]);
         let reason = format!(
-            "'{name}' is {median}, and in microseconds it can be {} to {} under this protocol (64 requests in flight, 5,000 a second of each kind)",
+            "'{name}' is {median}, and in microseconds it can be {} to {} under this protocol (64 requests \
+                in flight, 5,000 a second of each kind)",
             POSSIBLE_MEDIAN.start(),
             POSSIBLE_MEDIAN.end()
         );
@@ -116,6 +117,6 @@ const COLUMNS: [&str; 5] = ["drive", "offered", "reads_per_s", "writes_per_s", "
 const NEEDED: std::ops::RangeInclusive<f64> = 50.0..=99.99;
 /// How far rates may exceed the demand: an exponential schedule varies, and figures are rounded.
 const EXCEEDED_BY: f64 = 1.03;
-/// A client with 64 requests in flight and 5,000 of each kind a second has a mean latency below 12.8 ms by Little's
-/// law, and a median of at most twice that; no system call takes less than a microsecond.
+/// A client with 64 requests in flight and 5,000 of each kind a second has a mean latency below 12.8 ms by
+/// Little's law, and a median of at most twice that; no system call takes less than a microsecond.
 const POSSIBLE_MEDIAN: std::ops::RangeInclusive<f64> = 1.0..=25_600.0;

@@ -49,8 +49,8 @@ pub(super) struct Sheet {
 pub(super) struct Line(usize);
 
 impl Sheet {
-    /// Reads the text of a file that needs the columns `needed`; `unit_of` is what numbers in it are in, for the remedy where a
-    /// column's name ends in another unit.
+    /// Reads the text of a file that needs the columns `needed`; `unit_of` is what numbers in it are in, for
+    /// the remedy where a column's name ends in another unit.
     pub(super) fn parse(text: &str, needed: &[&str]) -> Result<Sheet, RowErrors> {
         let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
         let mut errors = Vec::new();
@@ -77,7 +77,8 @@ impl Sheet {
         Ok(sheet)
     }
 
-    /// Complains of columns that are not there: of each that is there in another unit, and at once of all others.
+    /// Complains of columns that are not there: of each that is there in another unit, and at once of all
+    /// others.
     fn require(&mut self, columns: &[&str]) {
         let mut missing = Vec::new();
         for column in columns {

@@ -56,9 +56,8 @@ fn percentiles_that_descend_are_refused() {
     let found = errors_of("80,90,100", "80,90,85");
     assert_eq!(
         found,
-        [
-            "line 2: 'r_99p5' is 85 and 'r_99p' is 90: percentiles never descend; check the order of the columns"
-        ]
+        ["line 2: 'r_99p5' is 85 and 'r_99p' is 90: percentiles never descend; check the order of the \
+                columns"]
     );
 }
 
@@ -76,7 +75,10 @@ fn another_unit_contradicts_the_protocol() {
 fn a_percentile_needs_ten_requests_beyond() {
     let found = errors_of("1000000", "5000");
     assert!(
-        found[0].contains("'r_99p9' rests on 5.0 of 5000 requests; 10 at least are needed; measure longer, or leave the cell empty"),
+        found[0].contains(
+            "'r_99p9' rests on 5.0 of 5000 requests; 10 at least are needed; measure longer, \
+            or leave the cell empty"
+        ),
         "{found:?}"
     );
 }

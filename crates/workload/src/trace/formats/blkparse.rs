@@ -19,8 +19,8 @@ pub(crate) struct Blkparse {
     stage: Option<u8>,
     /// The totals at the end of the text have begun.
     in_totals: bool,
-    /// Requests that have not completed, by disk, offset and length in bytes: when they passed the stage, in ns,
-    /// the first first.
+    /// Requests that have not completed, by disk, offset and length in bytes: when they passed the stage, in
+    /// ns, the first first.
     pending: BTreeMap<(u32, u64, u64), VecDeque<u64>>,
     /// Number of requests in `pending`.
     awaited: usize,
@@ -57,8 +57,8 @@ impl Blkparse {
     }
 
     /// How long the request took whose completion (`C`) the last line was, since it was queued, or issued
-    /// where only that is recorded; at most once. A request that was merged with others or split has no completion
-    /// of its own: see [`Blkparse::unmatched`].
+    /// where only that is recorded; at most once. A request that was merged with others or split has no
+    /// completion of its own: see [`Blkparse::unmatched`].
     pub(crate) fn take_response(&mut self) -> Option<Nanos> {
         self.response.take()
     }
@@ -109,8 +109,8 @@ impl Blkparse {
         }
     }
 
-    /// A completion names the place and the length of what has completed: the first such request, since those of
-    /// one place are served in order.
+    /// A completion names the place and the length of what has completed: the first such request, since those
+    /// of one place are served in order.
     #[inline]
     fn complete(&mut self, clock: u64, disk: u32, words: &mut Words<'_>) {
         let Ok(offset) = words.number("first sector").and_then(sectors) else { return };

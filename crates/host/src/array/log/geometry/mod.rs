@@ -87,7 +87,7 @@ pub(super) const JOBS_ALWAYS: u32 = 2;
 /// that, each stream starts a new row: two more.
 pub(super) const RESERVE: u32 = JOBS_ALWAYS + 4;
 
-/// Least number of blocks of a segment for which [`validation_error`] requires that collection gains in any case.
+/// Least number of blocks of a segment for which [`validation_error`] requires that collection always gains.
 const SEGMENT_LEAST: u32 = 16;
 
 /// Least number of rows of a group.
@@ -113,8 +113,8 @@ pub(crate) fn validation_error(config: &ArrayConfig, blocks: u64) -> Option<(&'s
     let is_large = geometry.segment >= SEGMENT_LEAST;
     if rows >= ROWS_LEAST && is_large && !geometry.has_room_to_gain(kept) {
         let message = format!(
-            "{rows} segments of {} bytes on each drive leave collection too little: use larger segments or drives, \
-             or more log.spare",
+            "{rows} segments of {} bytes on each drive leave collection too little: use larger segments or \
+             drives, or more log.spare",
             config.log.segment
         );
         return Some(("log.segment", message));
@@ -249,8 +249,8 @@ impl Geometry {
     /// Without writes of the host, collection therefore terminates: free rows, counted in such parts, only
     /// increase, and there are `rows`. With a larger `v` it could move blocks back and forth without end.
     ///
-    /// Arrays created before [`validation_error`] ensured that such victims exist accept any victim with fewer blocks
-    /// than a row of the host holds.
+    /// Arrays created before [`validation_error`] ensured that such victims exist accept any victim with
+    /// fewer blocks than a row of the host holds.
     pub(super) fn victim_most(&self) -> u32 {
         self.victim_most
     }

@@ -4,8 +4,8 @@ use super::{Busy, Kind, Locks, PieceId};
 use crate::check::ensure;
 
 impl Locks {
-    /// Each unit with work has a list of its pieces, linked both ways, with their counts; each piece is in one;
-    /// and where writes to a unit depend on each other, maintenance excludes writes.
+    /// Each unit with work has a list of its pieces, linked both ways, with their counts; each piece is in
+    /// one; and where writes to a unit depend on each other, maintenance excludes writes.
     pub(in crate::array::raid) fn check(&self) -> Result<(), String> {
         let (mut listed, mut stuck) = (0, 0);
         for (id, busy) in self.busy.allocated() {

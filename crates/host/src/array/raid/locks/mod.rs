@@ -259,8 +259,8 @@ impl Locks {
         self.stuck > 0
     }
 
-    /// Marks the writes in progress as stuck. Returns the units with such writes, and the writes that wait and
-    /// whose host request `is_refused`: they can be ended, as nothing of them has been written.
+    /// Marks the writes in progress as stuck. Returns the units with such writes, and the writes that wait
+    /// and whose host request `is_refused`: they can be ended, as nothing of them has been written.
     pub(super) fn get_stuck(&mut self, is_refused: impl Fn(RequestSlot) -> bool) -> (Vec<u64>, Vec<PieceId>) {
         let (mut units, mut ended) = (Vec::new(), Vec::new());
         for busy in self.busy.ids().map(|id| &self.busy[id]).filter(|busy| busy.writes > 0) {

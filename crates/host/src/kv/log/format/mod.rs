@@ -79,18 +79,20 @@ pub enum NotOurs {
     Newer(u32),
     /// An earlier version wrote it.
     #[error(
-        "its format is version {0}, which is not read any more; make a new store with --create, or use an older program"
+        "its format is version {0}, which is not read any more; make a new store with --create, or use an \
+            older program"
     )]
     Older(u32),
     /// The checksum is right, but a value is impossible.
     #[error(
-        "its superblock is wrong though its checksum is right ({0}): it was changed by something else than tailcut"
+        "its superblock is wrong though its checksum is right ({0}): it was changed by something else than \
+            tailcut"
     )]
     Wrong(&'static str),
     /// The disk has shrunk.
     #[error(
-        "its store was made on a disk of at least {store} blocks ({} MiB), and this one has only {disk} ({} MiB): \
-         make the disk as large as it was",
+        "its store was made on a disk of at least {store} blocks ({} MiB), and this one has only {disk} ({} \
+         MiB): make the disk as large as it was",
         store >> 8, disk >> 8
     )]
     Larger {
@@ -101,8 +103,8 @@ pub enum NotOurs {
     },
 }
 
-/// The bit that stores [`Superblock::keeps_all`], in the word of [`Superblock::used`]: segments are numbered in 31
-/// bits. Clear in superblocks written before the flag existed.
+/// The bit that stores [`Superblock::keeps_all`], in the word of [`Superblock::used`]: segments are numbered
+/// in 31 bits. Clear in superblocks written before the flag existed.
 const KEEPS_ALL: u32 = 31;
 const _: () = assert!(MOST_UNITS / UNITS <= 1 << KEEPS_ALL, "numbers of segments reach the bit");
 
@@ -205,8 +207,8 @@ pub struct OpenEnd {
     /// The sequence in the segment's head.
     pub sequence: u64,
     /// Number of blocks, counted from the first of the segment, that were durable when this was written. A
-    /// header of a later block states the same ([`Stamp::durable`](crate::kv::record::Stamp::durable)), so that
-    /// either may be damaged.
+    /// header of a later block states the same ([`Stamp::durable`](crate::kv::record::Stamp::durable)), so
+    /// that either may be damaged.
     pub durable: u32,
 }
 

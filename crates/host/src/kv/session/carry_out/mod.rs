@@ -90,8 +90,8 @@ impl Work<'_> {
         }
     }
 
-    /// Makes one attempt. Not inlined into the loop: the compiler would load the fields of all operations ahead
-    /// of the loop, some 100 instructions for each get.
+    /// Makes one attempt. Not inlined into the loop: the compiler would load the fields of all operations
+    /// ahead of the loop, some 100 instructions for each get.
     #[inline(never)]
     fn execute(&mut self, key: Key<'_>, operation: &Operation, data: &[u8]) -> Outcome {
         let before = self.out.len();
