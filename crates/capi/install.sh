@@ -18,7 +18,7 @@ prefix=$(cd "$1" && pwd)
 if [ $# -eq 2 ]; then
     built=$2
 else
-    # Without a library for Rust beside them both are optimised across crates.
+    # Not the library for Rust.
     (cd "$root" && cargo rustc --release --locked --package tailcut-capi --lib --crate-type cdylib,staticlib)
     built=${CARGO_TARGET_DIR:-$root/target}/release
 fi
