@@ -129,10 +129,7 @@ impl Log {
     /// time. Each may need a whole segment for its copies.
     #[inline]
     pub fn wants_victim(&self, under_way: usize) -> bool {
-        let free = self.free.len();
-        let ahead = (self.segments() / AHEAD_SHARE).min(MOST_AHEAD);
-        let has_room = under_way == 0 || free > under_way + RESERVE;
-        free + under_way < 2 * RESERVE + ahead && has_room
+        wants_victim(self.free.len(), under_way, self.segments())
     }
 
     /// `under_way` segments are being reclaimed; the space for their copies is withheld from users.
@@ -307,6 +304,15 @@ impl Log {
     }
 }
 
+/// True if another of `segments` segments should be reclaimed while `free` are free and `under_way` are being
+/// reclaimed.
+#[inline]
+fn wants_victim(free: usize, under_way: usize, segments: usize) -> bool {
+    let ahead = (segments / AHEAD_SHARE).min(MOST_AHEAD);
+    let has_room = under_way == 0 || free > under_way + RESERVE;
+    free + under_way < 2 * RESERVE + ahead && has_room
+}
+
 /// One in this many segments is kept free in addition to the reserve, so that several can be reclaimed under
 /// user load.
 const AHEAD_SHARE: usize = 16;
@@ -314,3 +320,22 @@ const AHEAD_SHARE: usize = 16;
 const MOST_AHEAD: usize = 8;
 /// Number of ranks by share of valid records.
 pub(super) const RANKS: usize = 32;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reclaiming_begins_in_time_and_leaves_room_for_copies() {
+        // Of 96 segments six are kept free ahead of the four of the reserve.
+        let free_that_suffices =
+            |under_way: usize| (0..=96).filter(|&free| wants_victim(free, under_way, 96)).collect::<Vec<_>>();
+        assert_eq!(free_that_suffices(0), (0..10).collect::<Vec<_>>());
+        assert_eq!(free_that_suffices(1), (4..9).collect::<Vec<_>>());
+        assert_eq!(free_that_suffices(3), [6]);
+        assert!(free_that_suffices(4).is_empty());
+        // A small store keeps the reserve alone free, a large one no more than eight ahead of it.
+        assert!(wants_victim(3, 0, 15) && !wants_victim(4, 0, 15));
+        assert!(wants_victim(11, 0, 10_000) && !wants_victim(12, 0, 10_000));
+    }
+}
