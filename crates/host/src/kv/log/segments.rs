@@ -129,7 +129,7 @@ impl Log {
     /// time. Each may need a whole segment for its copies.
     #[inline]
     pub fn wants_victim(&self, under_way: usize) -> bool {
-        wants_victim(self.free.len(), under_way, self.segments())
+        Room { free: self.free.len(), segments: self.segments() }.wants_victim(under_way)
     }
 
     /// `under_way` segments are being reclaimed; the space for their copies is withheld from users.
@@ -304,13 +304,20 @@ impl Log {
     }
 }
 
-/// True if another of `segments` segments should be reclaimed while `free` are free and `under_way` are being
-/// reclaimed.
-#[inline]
-fn wants_victim(free: usize, under_way: usize, segments: usize) -> bool {
-    let ahead = (segments / AHEAD_SHARE).min(MOST_AHEAD);
-    let has_room = under_way == 0 || free > under_way + RESERVE;
-    free + under_way < 2 * RESERVE + ahead && has_room
+/// Free segments, of all.
+struct Room {
+    free: usize,
+    segments: usize,
+}
+
+impl Room {
+    /// True if another segment should be reclaimed while `under_way` are.
+    #[inline]
+    fn wants_victim(&self, under_way: usize) -> bool {
+        let ahead = (self.segments / AHEAD_SHARE).min(MOST_AHEAD);
+        let has_room = under_way == 0 || self.free > under_way + RESERVE;
+        self.free + under_way < 2 * RESERVE + ahead && has_room
+    }
 }
 
 /// One in this many segments is kept free in addition to the reserve, so that several can be reclaimed under
@@ -328,14 +335,17 @@ mod tests {
     #[test]
     fn reclaiming_begins_in_time_and_leaves_room_for_copies() {
         // Of 96 segments six are kept free ahead of the four of the reserve.
-        let free_that_suffices =
-            |under_way: usize| (0..=96).filter(|&free| wants_victim(free, under_way, 96)).collect::<Vec<_>>();
+        let wants = |free: usize, segments: usize| Room { free, segments }.wants_victim(0);
+        let free_that_suffices = |under_way: usize| {
+            let wants = |&free: &usize| Room { free, segments: 96 }.wants_victim(under_way);
+            (0..=96).filter(wants).collect::<Vec<_>>()
+        };
         assert_eq!(free_that_suffices(0), (0..10).collect::<Vec<_>>());
         assert_eq!(free_that_suffices(1), (4..9).collect::<Vec<_>>());
         assert_eq!(free_that_suffices(3), [6]);
         assert!(free_that_suffices(4).is_empty());
         // A small store keeps the reserve alone free, a large one no more than eight ahead of it.
-        assert!(wants_victim(3, 0, 15) && !wants_victim(4, 0, 15));
-        assert!(wants_victim(11, 0, 10_000) && !wants_victim(12, 0, 10_000));
+        assert!(wants(3, 15) && !wants(4, 15));
+        assert!(wants(11, 10_000) && !wants(12, 10_000));
     }
 }
