@@ -53,7 +53,7 @@
 //! | `DirtyBeforeWrite`, `DataBeforeClean` | `raid0` 7, 131, `raid5` 8, 19, `epochs` 7, 19, with `sealed=no` |
 //! | `ReadFromCache`, `ListFirst`, `Reconcile`, `FlushBoth`, `FlushEpochs`, `WriteWhileRebuilding`, `FillInCache`, `ListEverywhere`, `ListedUntilAgreed` | `epochs` 1, 1, 1, 10, 2, 1, 2, 30, 155 |
 //! | `TombstonesAreWritten`, `CopiesAreDurable` | `kv` 2, 109 |
-//! | `DeferredKeepOrder`, `RepliesGoToTheirThread` | `kv` 297, 4, in the server |
+//! | `DeferredKeepOrder`, `RepliesGoToTheirThread` | `kv` 297, 3, in the server |
 //! | `DamagedHeadsAreNotFree`, `DamagedRecordsCount`, `HolesCastDoubt`, `DurableIsMarked`, `WritesAreFlushedInTime`, `OtherCopiesAreRead`, `SuperblocksAreTwo`, `DurableSuperblockStays` | `kv-damage` 171, 19, 171, 4, 101, 45, 155, 165 |
 //! | `OverlapsKeepOrder`, `RestsOfBlocksStay`, `TrimsAreFlushed` | `block` 2, 1, 130 |
 //!
