@@ -24,6 +24,16 @@ pub struct Timers {
     slot_bits: u32,
 }
 
+/// A pending time that has come, as [`Timers::due`] found it.
+#[derive(Clone, Copy, Debug)]
+pub struct Due {
+    key: u64,
+    /// The slot.
+    pub slot: usize,
+    /// Its time.
+    pub at: Time,
+}
+
 /// Number of slots stored beside the trees.
 pub const BESIDE: usize = 2;
 
@@ -89,12 +99,22 @@ impl Timers {
         self.put(slot, IDLE);
     }
 
-    /// Makes `slot` idle if its time is still `at`: called after an event was served, which may have set the
-    /// slot again.
+    /// The earliest pending time, if it is not after `until`, and its slot.
     #[inline]
-    pub fn expire(&mut self, slot: usize, at: Time) {
-        if self.pending(slot) == self.key(slot, at) {
-            self.put(slot, IDLE);
+    pub fn due(&self, until: Time) -> Option<Due> {
+        let key = self.earliest();
+        let at = Time(key >> self.slot_bits);
+        if at > until || key == IDLE {
+            return None;
+        }
+        Some(Due { key, slot: to_usize(key & ((1 << self.slot_bits) - 1)), at })
+    }
+
+    /// Makes the slot of an event idle that has been served, unless it was set to another time meanwhile.
+    #[inline]
+    pub fn expire(&mut self, due: Due) {
+        if self.pending(due.slot) == due.key {
+            self.put(due.slot, IDLE);
         }
     }
 
@@ -119,7 +139,7 @@ impl Timers {
 
     #[inline]
     fn earliest(&self) -> u64 {
-        let trees = self.small.nodes[1].min(self.large.nodes[1]);
+        let trees = self.small.least.min(self.large.least);
         self.beside.iter().fold(trees, |least, &key| least.min(key))
     }
 
@@ -156,12 +176,14 @@ impl Timers {
 struct Tree {
     nodes: Vec<u64>,
     leaves: usize,
+    /// The least key, which is read more often than it changes.
+    least: u64,
 }
 
 impl Tree {
     fn new(slots: usize) -> Tree {
         let leaves = slots.max(2).next_power_of_two();
-        Tree { nodes: vec![IDLE; 2 * leaves], leaves }
+        Tree { nodes: vec![IDLE; 2 * leaves], leaves, least: IDLE }
     }
 
     #[inline]
@@ -182,6 +204,7 @@ impl Tree {
             node >>= 1;
             nodes[node] = winner;
         }
+        self.least = winner;
     }
 }
 

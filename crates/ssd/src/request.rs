@@ -143,7 +143,8 @@ impl Lane {
     /// Its place among all.
     #[inline]
     pub fn index(self) -> usize {
-        usize::from(self.0)
+        // The mask tells the compiler the range: no check where an array of `COUNT` is indexed.
+        usize::from(self.0) % Lane::COUNT
     }
 
     /// Its bit in a mask.
@@ -156,18 +157,35 @@ impl Lane {
     #[inline]
     pub fn of_mask(mut mask: u8) -> impl Iterator<Item = Lane> {
         std::iter::from_fn(move || {
-            (mask != 0).then(|| {
-                let lane = Lane(to_u8(mask.trailing_zeros()));
-                mask &= mask - 1;
-                lane
-            })
+            if mask == 0 {
+                return None;
+            }
+            let lane = Lane(to_u8(mask.trailing_zeros()));
+            mask &= mask - 1;
+            Some(lane)
         })
     }
 
     /// What its requests do.
     #[inline]
     pub fn kind(self) -> Kind {
-        Kind::ALL[usize::from(self.0.saturating_sub(REGULAR))]
+        const KINDS: [Kind; Lane::COUNT] = [
+            Kind::UserRead,
+            Kind::UserRead,
+            Kind::UserRead,
+            Kind::GcRead,
+            Kind::UserWrite,
+            Kind::GcWrite,
+            Kind::Erase,
+            Kind::ReadAhead,
+        ];
+        KINDS[self.index()]
+    }
+
+    /// True if its requests program pages.
+    #[inline]
+    pub fn is_program(self) -> bool {
+        self == Lane::USER_WRITE || self == Lane::GC_WRITE
     }
 }
 

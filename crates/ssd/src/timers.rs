@@ -2,8 +2,9 @@
 
 use crate::flash::{ChannelId, Geometry, LunId};
 use tailcut_base::Time;
+use tailcut_base::cast::low_u32;
 use tailcut_base::ids::Id;
-use tailcut_base::timers::Timers;
+use tailcut_base::timers::{Due, Timers};
 
 /// A way over the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,9 +83,9 @@ impl DriveTimers {
             return Timer::Link(if is_to_host { Direction::ToHost } else { Direction::ToDevice });
         }
         if slot < self.first_lun {
-            Timer::Channel(ChannelId::at(slot - FIRST_CHANNEL))
+            Timer::Channel(ChannelId::new(low_u32((slot - FIRST_CHANNEL) as u64)))
         } else if slot < self.behind_luns {
-            Timer::Lun(LunId::at(slot - self.first_lun))
+            Timer::Lun(LunId::new(low_u32((slot - self.first_lun) as u64)))
         } else if self.has_buffer && slot == self.behind_luns {
             Timer::Buffer
         } else {
@@ -108,11 +109,12 @@ impl DriveTimers {
         self.timers.clear(self.slot(timer));
     }
 
-    /// The timer that expires first; at one moment the one of the link, then of the
+    /// The timer that expires first, if not after `until`; at one moment the one of the link, then of the
     /// channels, then of the LUNs.
     #[inline(always)]
-    pub(crate) fn first(&self) -> Option<(Time, Timer)> {
-        self.timers.first().map(|(at, slot)| (at, self.timer(slot)))
+    pub(crate) fn due(&self, until: Time) -> Option<(Timer, Due)> {
+        let due = self.timers.due(until)?;
+        Some((self.timer(due.slot), due))
     }
 
     /// When the first timer expires; [`Time::NEVER`] if none is set.
@@ -121,9 +123,9 @@ impl DriveTimers {
         self.timers.next()
     }
 
-    /// Stops a timer, unless it has been set to another moment than `at`.
+    /// Stops a timer that has been served, unless it has been set to another moment since.
     #[inline(always)]
-    pub(crate) fn expire(&mut self, timer: Timer, at: Time) {
-        self.timers.expire(self.slot(timer), at);
+    pub(crate) fn expire(&mut self, due: Due) {
+        self.timers.expire(due);
     }
 }

@@ -4,7 +4,7 @@ use super::{Backend, UpperLayers};
 use crate::config::ChipPolicy;
 use crate::flash::{LunId, PhysicalPage};
 use crate::holder::Holder;
-use crate::request::{Kind, Lane, RequestId};
+use crate::request::{Lane, MemoryRequest, RequestId};
 use tailcut_base::Time;
 
 /// The next step of a LUN.
@@ -105,27 +105,31 @@ impl Backend {
     /// Of the lanes of a mask, the one with the oldest request that can start.
     #[inline]
     fn first_of(&self, lun: LunId, lanes: u8, upper: &impl UpperLayers) -> Option<Lane> {
-        let mut first = (u64::MAX, None);
+        let (mut oldest, mut first) = (u64::MAX, None);
         for lane in self.luns[lun].lanes_with_work(lanes) {
-            let order = self.oldest(lun, lane, upper);
-            if order < first.0 {
-                first = (order, Some(lane));
+            let order = self.oldest_before(oldest, lun, lane, upper);
+            if order < oldest {
+                (oldest, first) = (order, Some(lane));
             }
         }
-        first.1
+        first
     }
 
-    /// The order of the oldest request of a lane that can start; `u64::MAX` when there is none.
+    /// The order of the oldest request of a lane that can start, if that is below `bound`; `bound` otherwise.
     #[inline]
-    fn oldest(&self, lun: LunId, lane: Lane, upper: &impl UpperLayers) -> u64 {
-        let mut oldest = u64::MAX;
-        if lane == Lane::USER_WRITE && self.luns[lun].holds_for_data() {
-            return oldest;
+    fn oldest_before(&self, bound: u64, lun: LunId, lane: Lane, upper: &impl UpperLayers) -> u64 {
+        let u = &self.luns[lun];
+        if lane == Lane::USER_WRITE && u.holds_for_data() {
+            return bound;
         }
-        for place in bits(self.luns[lun].places_with(lane)) {
+        let mut oldest = bound;
+        for place in bits(u.places_with(lane)) {
             let id = self.luns.first(lun, lane, place);
-            if self.can_start(id, lun, place, upper) {
-                oldest = oldest.min(self.requests[id].order);
+            let request = &self.requests[id];
+            if request.order < oldest
+                && (!lane.is_program() || self.can_program(id, request, lun, place, upper))
+            {
+                oldest = request.order;
             }
         }
         oldest
@@ -135,15 +139,24 @@ impl Backend {
     #[inline]
     pub(crate) fn can_start(&self, id: RequestId, lun: LunId, place: u32, upper: &impl UpperLayers) -> bool {
         let request = &self.requests[id];
-        match request.kind() {
-            Kind::UserWrite | Kind::GcWrite => {
-                (request.physical != PhysicalPage::NONE
-                    || upper.can_allocate(self.layout.plane_at(lun, place), request.frontier)
-                    || upper.is_void(id, request))
-                    && !upper.is_put_off(id, request)
-            }
-            _ => true,
-        }
+        !request.lane.is_program() || self.can_program(id, request, lun, place, upper)
+    }
+
+    /// True when a program at a place of a LUN could start now, were its LUN free: there is a page for it, or it
+    /// is void and only leaves its lane.
+    #[inline]
+    fn can_program(
+        &self,
+        id: RequestId,
+        request: &MemoryRequest,
+        lun: LunId,
+        place: u32,
+        upper: &impl UpperLayers,
+    ) -> bool {
+        (request.physical != PhysicalPage::NONE
+            || upper.can_allocate(self.layout.plane_at(lun, place), request.frontier)
+            || upper.is_void(id, request))
+            && !upper.is_put_off(id, request)
     }
 
     /// True when reads have gone first for long enough: a write that could start, or collection whose
@@ -155,7 +168,7 @@ impl Backend {
 
     /// True when a write that could start waits, or collection whose blocks are needed.
     pub(super) fn has_waiting_work(&self, lun: LunId, upper: &impl UpperLayers) -> bool {
-        self.oldest(lun, Lane::USER_WRITE, upper) != u64::MAX
+        self.oldest_before(u64::MAX, lun, Lane::USER_WRITE, upper) != u64::MAX
             || self.is_short_of_blocks(lun, upper) && self.first_of(lun, Lane::COLLECTION, upper).is_some()
     }
 
@@ -184,10 +197,11 @@ impl Backend {
 #[inline]
 pub(crate) fn bits(mut mask: u16) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
-        (mask != 0).then(|| {
-            let bit = mask.trailing_zeros();
-            mask &= mask - 1;
-            bit
-        })
+        if mask == 0 {
+            return None;
+        }
+        let bit = mask.trailing_zeros();
+        mask &= mask - 1;
+        Some(bit)
     })
 }

@@ -57,6 +57,7 @@ use jitter::Jitter;
 use levelling::Levelling;
 use preemption::Preemption;
 use std::collections::VecDeque;
+use tailcut_base::timers::Due;
 use tailcut_base::{Nanos, Time};
 use woken::Woken;
 
@@ -200,15 +201,15 @@ impl Backend {
         self.timers.next()
     }
 
-    /// The timer that expires first, and when.
+    /// The timer that expires first, if not after `until`.
     #[inline(always)]
-    pub(crate) fn first_timer(&self) -> Option<(Time, Timer)> {
-        self.timers.first()
+    pub(crate) fn due_timer(&self, until: Time) -> Option<(Timer, Due)> {
+        self.timers.due(until)
     }
 
-    /// Stops a timer that has been served, unless it has been set to another moment than `at`.
+    /// Stops a timer that has been served, unless it has been set to another moment since.
     #[inline(always)]
-    pub(crate) fn expire_timer(&mut self, timer: Timer, at: Time) {
-        self.timers.expire(timer, at);
+    pub(crate) fn expire_timer(&mut self, due: Due) {
+        self.timers.expire(due);
     }
 }

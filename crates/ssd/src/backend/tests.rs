@@ -95,7 +95,8 @@ impl Harness {
     /// Starts what has been issued, and serves timers until none is set or it is later than `until`.
     fn run(&mut self, until: Time) {
         self.start();
-        while let Some((at, timer)) = self.backend.first_timer().filter(|&(at, _)| at <= until) {
+        while let Some((timer, due)) = self.backend.due_timer(until) {
+            let at = due.at;
             self.now = at;
             let ended = match timer {
                 Timer::Channel(channel) => {
@@ -117,7 +118,7 @@ impl Harness {
                 timer => unreachable!("{timer:?} is not set"),
             };
             ended.into_iter().for_each(|lun| self.end(lun));
-            self.backend.expire_timer(timer, at);
+            self.backend.expire_timer(due);
             self.start();
             self.backend.check_between_events();
         }

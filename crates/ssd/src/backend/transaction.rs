@@ -97,7 +97,15 @@ impl Transaction {
         self.pages += pages;
     }
 
-    /// Begins a new transaction without members.
+    /// Its command phase begins at `now` and takes `command`; its cells are done at `cell_end`.
+    #[inline]
+    pub fn begin(&mut self, now: Time, command: Nanos, cell_end: Time) {
+        (self.started, self.command, self.cell_end) = (now, command, cell_end);
+        (self.bus_since, self.in_end) = (now, now);
+        self.left = self.pages;
+    }
+
+    /// Clears it, to compose a new transaction.
     #[inline]
     pub fn clear(&mut self, kind: Kind) {
         self.kind = kind;

@@ -88,10 +88,15 @@ impl Backend {
         if places & (places - 1) == 0 {
             return places.trailing_zeros();
         }
-        bits(places)
-            .filter(|&place| self.can_start(self.luns.first(lun, lane, place), lun, place, upper))
-            .min_by_key(|&place| self.requests[self.luns.first(lun, lane, place)].order)
-            .unwrap_or(places.trailing_zeros())
+        let (mut oldest, mut first) = (u64::MAX, places.trailing_zeros());
+        for place in bits(places) {
+            let id = self.luns.first(lun, lane, place);
+            let order = self.requests[id].order;
+            if order < oldest && self.can_start(id, lun, place, upper) {
+                (oldest, first) = (order, place);
+            }
+        }
+        first
     }
 
     /// May a request of page offset `offset` in `die` join a transaction that has `offsets`?

@@ -117,11 +117,7 @@ impl Backend {
         self.luns.seize(now, lun, holder_of(kind));
         let u = &mut self.luns[lun];
         u.phase = Phase::Cell;
-        u.transaction.started = now;
-        u.transaction.command = command;
-        u.transaction.cell_end = now + cell;
-        u.transaction.left = u.transaction.pages();
-        (u.transaction.bus_since, u.transaction.in_end) = (now, now);
+        u.transaction.begin(now, command, now + cell);
         if kind == Kind::UserRead && u.has_other_work() {
             u.hold_off(now);
         }

@@ -95,7 +95,7 @@ impl Frontend {
 
     /// The host sees the end of a command now: all of its time must be accounted for.
     #[inline(always)]
-    pub(crate) fn complete(&mut self, now: Time, tag: Tag) {
+    pub(crate) fn complete(&mut self, now: Time, tag: Tag) -> Completion {
         let t = &self.tags[tag];
         assert_eq!(t.mark, now, "a span of the command is missing or counted twice");
         debug_assert_eq!(t.spans.total(), now.since(t.arrived));
@@ -103,14 +103,14 @@ impl Frontend {
             self.track_end(now, tag);
         }
         let t = &self.tags[tag];
-        self.completions.push(Completion {
+        Completion {
             id: t.command.id,
             status: t.status,
             at: now,
             content: t.content,
             busy_for: if t.status == Status::Contended { t.busy_for(now) } else { Nanos::ZERO },
             spans: t.spans,
-        });
+        }
     }
 
     /// A command that was completed leaves the drive.

@@ -36,7 +36,7 @@ use crate::sets::Sets;
 pub(crate) use entries::Arrived;
 use inference::Inference;
 use non_queued::NonQueued;
-use tailcut_base::{Completion, Nanos, Time};
+use tailcut_base::{Nanos, Time};
 pub(crate) use waiters::Waiter;
 use waiters::Waiters;
 
@@ -62,7 +62,6 @@ pub(crate) struct Frontend {
     inference: Inference,
     pub(crate) tracker: Tracker,
     pub(crate) waiters: Waiters,
-    pub(crate) completions: Vec<Completion>,
     /// One of the following has changed.
     has_due: bool,
     /// When arrivals over the link are to be served, by direction, where that has changed.
@@ -110,7 +109,6 @@ impl Frontend {
             inference: Inference::new(),
             tracker: Tracker::default(),
             waiters: Waiters::default(),
-            completions: Vec::new(),
             has_due: false,
             due: [None; 2],
             buffer_due: None,

@@ -355,9 +355,9 @@ impl<P: Probe> Ssd<P> {
 
     /// Serves the event of a timer.
     #[inline]
-    fn serve(&mut self, now: Time, timer: Timer) {
+    fn serve(&mut self, now: Time, timer: Timer, completions: &mut Vec<Completion>) {
         match timer {
-            Timer::Link(direction) => self.serve_link(now, direction),
+            Timer::Link(direction) => self.serve_link(now, direction, completions),
             Timer::Channel(channel) => self.serve_bus(now, channel),
             Timer::Lun(lun) => self.serve_lun(now, lun),
             Timer::Windows => {
@@ -389,11 +389,13 @@ impl<P: Probe> Ssd<P> {
 
     /// Serves arrivals over the link.
     #[inline]
-    fn serve_link(&mut self, now: Time, direction: Direction) {
+    fn serve_link(&mut self, now: Time, direction: Direction, completions: &mut Vec<Completion>) {
         while let Some(arrival) = self.frontend.link.arrived(direction, now) {
             match arrival {
-                Arrival::Completion(tag) => self.complete(now, tag),
-                Arrival::Data { tag, first, pages } => self.data_arrived(now, tag, first..first + pages),
+                Arrival::Completion(tag) => self.complete(now, tag, completions),
+                Arrival::Data { tag, first, pages } => {
+                    self.data_arrived(now, tag, first..first + pages, completions);
+                }
                 Arrival::Page(request) => self.page_arrived(now, request),
             }
         }
@@ -404,8 +406,8 @@ impl<P: Probe> Ssd<P> {
 
     /// The host sees the end of a command now: all of its time must be accounted for.
     #[inline(always)]
-    fn complete(&mut self, now: Time, tag: Tag) {
-        self.frontend.complete(now, tag);
+    fn complete(&mut self, now: Time, tag: Tag, completions: &mut Vec<Completion>) {
+        completions.push(self.frontend.complete(now, tag));
         let command = &self.frontend.tags[tag].command;
         self.mapping.counters.count(command, self.frontend.page_sectors);
         if matches!(command.op, Op::Write | Op::Flush) {
@@ -458,15 +460,11 @@ impl<P: Probe> Device for Ssd<P> {
 
     #[inline(always)]
     fn advance(&mut self, until: Time, completions: &mut Vec<Completion>) -> bool {
-        std::mem::swap(&mut self.frontend.completions, completions);
-        let before = self.frontend.completions.len();
-        let mut done = true;
-        while let Some((now, timer)) = self.backend.first_timer() {
-            if now > until {
-                break;
-            }
-            self.serve(now, timer);
-            self.backend.expire_timer(timer, now);
+        let before = completions.len();
+        while let Some((timer, due)) = self.backend.due_timer(until) {
+            let now = due.at;
+            self.serve(now, timer, completions);
+            self.backend.expire_timer(due);
             if self.frontend.non_queued.is_due() {
                 self.begin_waiting(now);
             }
@@ -474,13 +472,11 @@ impl<P: Probe> Device for Ssd<P> {
                 self.fetch_commands(now);
             }
             self.set_timers();
-            if self.frontend.completions.len() > before {
-                done = false;
-                break;
+            if completions.len() > before {
+                return false;
             }
         }
-        std::mem::swap(&mut self.frontend.completions, completions);
-        done
+        true
     }
 
     #[inline(always)]

@@ -18,7 +18,7 @@ impl Ftl {
                 mapped += 1;
             }
         }
-        for plane in self.planes.ids() {
+        for plane in self.free.ids() {
             let blocks = self.layout.blocks_of(plane);
             let closed = blocks.map(|b| self.blocks[b]).filter(|b| b.state == BlockState::Closed);
             let garbage: u64 = closed.map(|b| u64::from(self.geometry.pages - b.valid)).sum();

@@ -89,12 +89,6 @@ struct Frontier {
     next: u32,
 }
 
-/// Free blocks and frontiers of one plane.
-#[derive(Clone, Debug)]
-struct Plane {
-    free: VecDeque<BlockId>,
-    frontiers: Vec<Frontier>,
-}
 
 /// The translation layer.
 #[derive(Debug)]
@@ -102,7 +96,12 @@ pub struct Ftl {
     map: Table<u32>,
     valid: Table<u64>,
     blocks: IdVec<BlockId, Block>,
-    planes: IdVec<PlaneId, Plane>,
+    /// The free blocks of each plane, in the order in which they will be opened.
+    free: IdVec<PlaneId, VecDeque<BlockId>>,
+    /// The frontiers of each plane, those of the streams before the one of garbage collection.
+    frontiers: Vec<Frontier>,
+    /// Frontiers of a plane.
+    frontiers_each: usize,
     closed: ClosedBlocks,
     /// Valid pages of each superblock on a drive that collects by superblock; empty on others. `closed` has
     /// closed superblocks as blocks of plane 0.
@@ -132,20 +131,22 @@ impl Ftl {
         let block = Block { valid: 0, pins: 0, state: BlockState::Free };
         let mut blocks = IdVec::filled(to_usize(geometry.block_count()), block);
         let closed_frontier = Frontier { block: BlockId::NONE, next: geometry.pages };
-        let mut planes = IdVec::new();
+        let frontiers_each = config.streams as usize + 1;
+        let mut free = IdVec::new();
         for plane in geometry.plane_ids() {
             let all = layout.blocks_of(plane);
-            let free: VecDeque<BlockId> = all.clone().filter(|&b| !nand.is_bad(b)).collect();
+            free.push(all.clone().filter(|&b| !nand.is_bad(b)).collect());
             for bad in all.filter(|&b| nand.is_bad(b)) {
                 blocks[bad].state = BlockState::Retired;
             }
-            planes.push(Plane { free, frontiers: vec![closed_frontier; config.streams as usize + 1] });
         }
         Ftl {
             map: Table::dense(config.logical_pages(geometry) as usize),
             valid: Table::dense(to_usize(geometry.page_count().div_ceil(64))),
             blocks,
-            planes,
+            free,
+            frontiers: vec![closed_frontier; geometry.plane_count() as usize * frontiers_each],
+            frontiers_each,
             closed: match config.mapping {
                 MappingLevel::Superblock => {
                     ClosedBlocks::new(victim, choices, &superblocks_as_plane(geometry))
@@ -235,9 +236,18 @@ impl Ftl {
     /// True when a program of `frontier` finds a page in a plane.
     #[inline]
     pub fn can_allocate(&self, plane: PlaneId, frontier: u8) -> bool {
-        let p = &self.planes[plane];
-        p.frontiers[usize::from(frontier)].next < self.geometry.pages
-            || p.free.len() > self.kept_back(frontier)
+        self.frontier(plane, frontier).next < self.geometry.pages
+            || self.free[plane].len() > self.kept_back(frontier)
+    }
+
+    #[inline]
+    fn frontier(&self, plane: PlaneId, frontier: u8) -> &Frontier {
+        &self.frontiers[plane.index() * self.frontiers_each + usize::from(frontier)]
+    }
+
+    #[inline]
+    fn frontier_mut(&mut self, plane: PlaneId, frontier: u8) -> &mut Frontier {
+        &mut self.frontiers[plane.index() * self.frontiers_each + usize::from(frontier)]
     }
 
     #[inline]
@@ -247,14 +257,13 @@ impl Ftl {
 
     /// Pages that are left in the open block of a frontier.
     pub fn pages_left(&self, plane: PlaneId, frontier: u8) -> u32 {
-        let next = self.planes[plane].frontiers[usize::from(frontier)].next;
-        self.geometry.pages.saturating_sub(next)
+        self.geometry.pages.saturating_sub(self.frontier(plane, frontier).next)
     }
 
     /// The place in its block of the page that [`Ftl::allocate`] would give.
     #[inline]
     pub fn next_offset(&self, plane: PlaneId, frontier: u8) -> u32 {
-        let next = self.planes[plane].frontiers[usize::from(frontier)].next;
+        let next = self.frontier(plane, frontier).next;
         if next < self.geometry.pages { next } else { 0 }
     }
 
@@ -263,20 +272,19 @@ impl Ftl {
     #[inline]
     pub fn allocate(&mut self, plane: PlaneId, frontier: u8) -> PhysicalPage {
         let pages = self.geometry.pages;
-        let p = &mut self.planes[plane];
-        let frontier = &mut p.frontiers[usize::from(frontier)];
-        if frontier.next >= pages {
-            let block = p.free.pop_front().expect("can_allocate said that there is a free block");
-            self.blocks[block].state = BlockState::Open;
-            *frontier = Frontier { block, next: 0 };
+        if self.frontier(plane, frontier).next >= pages {
+            let block = self.take_free(plane).expect("can_allocate said that there is a free block");
+            *self.frontier_mut(plane, frontier) = Frontier { block, next: 0 };
         }
+        let frontier = self.frontier_mut(plane, frontier);
         frontier.next += 1;
-        self.layout.page_at(frontier.block, frontier.next - 1)
+        let Frontier { block, next } = *frontier;
+        self.layout.page_at(block, next - 1)
     }
 
     /// Leaves out the pages of a frontier up to page offset `end`: they were spoiled.
     pub fn skip_to(&mut self, plane: PlaneId, frontier: u8, end: u32) {
-        let frontier = &mut self.planes[plane].frontiers[usize::from(frontier)];
+        let frontier = self.frontier_mut(plane, frontier);
         assert!(frontier.next <= end, "only pages that were not programmed are left out");
         frontier.next = end;
     }
@@ -288,7 +296,8 @@ impl Ftl {
         let mut found = false;
         // A frontier still names the last block that it filled, which another may have opened
         // since: both let go of it.
-        for frontier in &mut self.planes[plane].frontiers {
+        let first = plane.index() * self.frontiers_each;
+        for frontier in &mut self.frontiers[first..first + self.frontiers_each] {
             if frontier.block == block {
                 *frontier = Frontier { block: BlockId::NONE, next: self.geometry.pages };
                 found = true;
@@ -402,7 +411,7 @@ impl Ftl {
     /// Free blocks of a plane.
     #[inline]
     pub fn free_blocks(&self, plane: PlaneId) -> u32 {
-        to_u32(self.planes[plane].free.len())
+        to_u32(self.free[plane].len())
     }
 
     /// Chooses a victim in a plane by the configured policy; `None` when nothing would be gained.
@@ -431,7 +440,7 @@ impl Ftl {
             "freed a block in use"
         );
         state.state = BlockState::Free;
-        self.planes[self.layout.plane_of_block(block)].free.push_back(block);
+        self.free[self.layout.plane_of_block(block)].push_back(block);
     }
 
     /// Takes an emptied bad block out of service for good.
@@ -450,14 +459,14 @@ impl Ftl {
 
     /// Takes a free block of a plane out of the free list, to be written.
     pub(crate) fn take_free(&mut self, plane: PlaneId) -> Option<BlockId> {
-        let block = self.planes[plane].free.pop_front()?;
+        let block = self.free[plane].pop_front()?;
         self.blocks[block].state = BlockState::Open;
         Some(block)
     }
 
     /// Opens a frontier on a block that is programmed up to `next`.
     pub(crate) fn set_frontier(&mut self, plane: PlaneId, frontier: u8, block: BlockId, next: u32) {
-        self.planes[plane].frontiers[usize::from(frontier)] = Frontier { block, next };
+        *self.frontier_mut(plane, frontier) = Frontier { block, next };
     }
 
     /// Makes the pages at these places of a block valid, which holds no valid pages yet, while a drive is
