@@ -274,9 +274,23 @@ impl<B: Block> Array<B> {
 
     /// Handles a completion from a drive.
     pub fn answered(&mut self, now: Time, drive: DriveId, response: Response<B>) {
-        let Some(response) = self.core.drives.keep_refused(now, drive, response) else {
-            return self.settle(now);
-        };
+        if response.status == Status::NoSpace {
+            self.found_no_room(now, drive, response);
+        } else {
+            self.complete(now, drive, response);
+        }
+        self.settle(now);
+    }
+
+    #[cold]
+    fn found_no_room(&mut self, now: Time, drive: DriveId, response: Response<B>) {
+        if let Some(response) = self.core.drives.keep_refused(now, drive, response) {
+            self.complete(now, drive, response);
+        }
+    }
+
+    #[inline]
+    fn complete(&mut self, now: Time, drive: DriveId, response: Response<B>) {
         let is_current = self.core.drives.is_current(response.id);
         let answer = self.core.drives.answered(now, drive, response);
         if is_current && self.is_failing(&answer) {
@@ -285,7 +299,6 @@ impl<B: Block> Array<B> {
             self.core.note_unflushed(drive);
         }
         self.route(now, answer);
-        self.settle(now);
     }
 
     /// True if a completion means that its drive has failed. With redundancy that includes a drive that

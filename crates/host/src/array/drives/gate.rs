@@ -196,6 +196,7 @@ impl<B> Drives<B> {
     }
 
     /// Sends a request to a drive, or holds it until the token arrives.
+    #[inline]
     pub(super) fn ask_at_gate(&mut self, now: Time, drive: DriveId, urgency: Priority, waiting: Waiting<B>) {
         if !waiting.is_heavy || !self.is_gated(drive) {
             return self.ask_now(now, drive, urgency, waiting);

@@ -123,6 +123,7 @@ impl<B: Block> Drives<B> {
     }
 
     /// Sends a request to a drive, or holds a write until its regions are durably marked dirty.
+    #[inline(never)]
     pub(super) fn ask_guarded(&mut self, now: Time, drive: DriveId, urgency: Priority, waiting: Waiting<B>) {
         let integrity = self.integrity.as_mut().expect("checksums are kept");
         let is_write = matches!(waiting.ask.op, Op::Write | Op::Trim);

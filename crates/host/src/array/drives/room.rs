@@ -90,8 +90,9 @@ impl<B> Drives<B> {
 }
 
 impl<B: Block> Drives<B> {
-    /// Keeps a write or trim that found no room, for another attempt. Returns any other completion, and that
-    /// of a write whose drive has not returned its content.
+    /// Keeps a write or trim that found no room ([`Status::NoSpace`]), for another attempt. Returns the
+    /// completion of a read or flush, and that of a write whose drive has not returned its content.
+    #[cold]
     pub(in crate::array) fn keep_refused(
         &mut self,
         now: Time,
@@ -99,9 +100,6 @@ impl<B: Block> Drives<B> {
         mut response: Response<B>,
     ) -> Option<Response<B>> {
         let flight = self.flights[FlightId::new(response.id)];
-        if response.status != Status::NoSpace {
-            return Some(response);
-        }
         let has_content = match flight.op {
             Op::Write => response.data.len() == flight.blocks as usize,
             Op::Trim => true,

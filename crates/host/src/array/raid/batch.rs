@@ -148,8 +148,7 @@ impl<B: Block> Batch<B> {
 
     /// True if the parity of each row can be computed.
     pub(super) fn knows_enough(&self, shape: &Geometry) -> bool {
-        let mut rows = (0..shape.rows).filter(|&row| shape.row_meets(self.data, row));
-        rows.all(|row| ways(shape, self.data, row).into_iter().any(|way| self.asked.knows(way)))
+        shape.rows_of(self.data).all(|row| ways(shape, self.data, row).into_iter().any(|way| self.asked.knows(way)))
     }
 
     /// The next cells to request after some drives have declined: with fail-fast, and without. Each row uses
@@ -157,7 +156,7 @@ impl<B: Block> Batch<B> {
     pub(super) fn next(&self, now: Time, shape: &Geometry) -> [Cells; 2] {
         let mut next = [Cells::NONE; 2];
         let refused = self.asked.refused;
-        for row in (0..shape.rows).filter(|&row| shape.row_meets(self.data, row)) {
+        for row in shape.rows_of(self.data) {
             let both = ways(shape, self.data, row);
             let is_known = both.iter().any(|&way| self.asked.knows(way));
             if is_known || !both.iter().any(|way| way.meets(refused)) {
@@ -242,7 +241,7 @@ pub(super) fn plan(shape: &Geometry, data: Cells, unknown: Cells, parity_is_ther
     if !shape.has_parity() || !parity_is_there {
         return Some(plan);
     }
-    for row in (0..shape.rows).filter(|&row| shape.row_meets(data, row)) {
+    for row in shape.rows_of(data) {
         let [written, others] = ways(shape, data, row);
         plan.parities.insert(shape.parity_role() * shape.rows + row);
         let can_modify = !written.meets(unknown);

@@ -100,7 +100,7 @@ impl<B: Block> Gather<B> {
     fn next(&self, now: Time, shape: &Geometry) -> Next {
         let mut next = Next { fast: Cells::NONE, served: Cells::NONE, needs_rows: false };
         let missing = self.asked.taken(self.wanted);
-        for row in (0..shape.rows).filter(|&row| shape.row_meets(missing, row)) {
+        for row in shape.rows_of(missing) {
             self.next_of_row(now, shape, row, &mut next);
         }
         next

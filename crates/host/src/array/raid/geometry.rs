@@ -99,6 +99,7 @@ impl Geometry {
     }
 
     /// The drive with a role in a unit.
+    #[inline]
     pub(super) fn drive(&self, unit: u64, role: usize) -> DriveId {
         match self.parity {
             Parity::None | Parity::Last => DriveId::at(role),
@@ -114,6 +115,7 @@ impl Geometry {
         }
     }
 
+    #[inline]
     fn parity_drive(&self, unit: u64) -> usize {
         let stripe = unit / self.parts();
         self.width - 1 - to_usize(stripe % self.width as u64)
@@ -147,15 +149,18 @@ impl Geometry {
     /// All data cells of the rows of these cells.
     pub(super) fn whole_rows(&self, cells: Cells) -> Cells {
         let mut whole = Cells::NONE;
-        for row in (0..self.rows).filter(|&row| self.row_meets(cells, row)) {
+        for row in self.rows_of(cells) {
             (0..self.data_width()).for_each(|role| whole.insert(role * self.rows + row));
         }
         whole
     }
 
-    /// True if one of the data cells is in a row.
-    pub(super) fn row_meets(&self, cells: Cells, row: usize) -> bool {
-        (0..self.data_width()).any(|role| cells.contains(role * self.rows + row))
+    /// The rows of data cells, in ascending order.
+    #[inline]
+    pub(super) fn rows_of(&self, cells: Cells) -> impl Iterator<Item = usize> + use<> {
+        let mut rows = Cells::NONE;
+        (cells & self.data_cells()).iter().for_each(|cell| rows.insert(cell % self.rows));
+        rows.iter()
     }
 
     /// The host's block in a data cell.
