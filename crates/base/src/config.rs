@@ -111,6 +111,9 @@ pub fn choose<C: Choice>(visit: &mut dyn KeyVisitor, key: &'static str, doc: &'s
 }
 
 /// Visits a `u32`.
+///
+/// # Panics
+/// If `visit` leaves a value outside of `range`, which its contract forbids.
 pub fn count_u32(
     visit: &mut dyn KeyVisitor,
     key: &'static str,

@@ -4,6 +4,7 @@
 use crate::cause::Spans;
 use crate::control::{Control, ControlReply};
 use crate::time::{Nanos, Time};
+use std::fmt;
 
 /// Unit of addresses on the interface, in bytes.
 pub const SECTOR_BYTES: u64 = 512;
@@ -128,6 +129,21 @@ pub enum Status {
     /// There is no room for the data where the device keeps it, as for a sparse file on a full file system.
     /// Nothing stored is lost, and the same write may succeed later.
     NoSpace,
+}
+
+/// The status in the words of a message, such as `media error`.
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Status::Success => "success",
+            Status::InvalidField => "invalid field",
+            Status::WriteProtected => "write protected",
+            Status::MediaError => "media error",
+            Status::Contended => "contended",
+            Status::Gone => "no response",
+            Status::NoSpace => "no space",
+        })
+    }
 }
 
 /// The completion of a command.

@@ -10,7 +10,10 @@ pub struct Divisor {
 }
 
 impl Divisor {
-    /// The divisor `value`, which must not be zero.
+    /// The divisor `value`.
+    ///
+    /// # Panics
+    /// If `value` is zero.
     pub fn new(value: u32) -> Divisor {
         assert!(value > 0, "division by zero");
         let shift = if value.is_power_of_two() { value.trailing_zeros() } else { u32::MAX };

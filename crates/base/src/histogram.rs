@@ -7,6 +7,20 @@ use hdrhistogram::Histogram;
 /// Latencies from 1 ns to about 18 minutes and beyond, in buckets no wider than 1/1000 of their
 /// value: any percentile is at most 0.1 % above the exact one and never below it. Memory: about
 /// 180 KiB at most. Counts are 64-bit; histograms can be merged.
+///
+/// # Examples
+/// ```
+/// use tailcut_base::Nanos;
+/// use tailcut_base::histogram::LatencyHistogram;
+///
+/// let mut latencies = LatencyHistogram::new();
+/// latencies.record_many(Nanos::micros(80), 99);
+/// latencies.record(Nanos::millis(3));
+/// assert!(latencies.percentile(99.0) < Nanos::micros(81));
+/// assert_eq!(latencies.max(), Nanos::millis(3));
+/// // 100 requests do not resolve a thousandth of them.
+/// assert_eq!(latencies.resolved_percentile(99.9), None);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct LatencyHistogram {
     buckets: Histogram<u64>,
@@ -25,6 +39,7 @@ impl LatencyHistogram {
     pub const ERROR_BOUND: f64 = 0.001;
 
     /// An empty histogram.
+    #[expect(clippy::missing_panics_doc, reason = "the bounds are constants that the histogram accepts")]
     pub fn new() -> LatencyHistogram {
         // 2^40 ns initially; grows for longer latencies.
         let mut buckets = Histogram::new_with_max(1 << 40, 3).expect("bounds of the histogram are valid");
@@ -34,6 +49,7 @@ impl LatencyHistogram {
 
     /// Records one latency.
     #[inline(always)]
+    #[expect(clippy::missing_panics_doc, reason = "a histogram that resizes itself accepts every value")]
     pub fn record(&mut self, latency: Nanos) {
         self.sum += u128::from(latency.0);
         self.max = self.max.max(latency.0);
@@ -42,6 +58,7 @@ impl LatencyHistogram {
 
     /// Records `count` equal latencies.
     #[inline]
+    #[expect(clippy::missing_panics_doc, reason = "a histogram that resizes itself accepts every value")]
     pub fn record_many(&mut self, latency: Nanos, count: u64) {
         if count > 0 {
             self.sum += u128::from(latency.0) * u128::from(count);
@@ -51,6 +68,7 @@ impl LatencyHistogram {
     }
 
     /// Adds every latency of `other`.
+    #[expect(clippy::missing_panics_doc, reason = "a histogram that resizes itself accepts every value")]
     pub fn merge(&mut self, other: &LatencyHistogram) {
         self.buckets.add(&other.buckets).expect("the histogram grows by itself");
         self.sum += other.sum;

@@ -5,12 +5,14 @@
 //! window* (NDWIN) it does the work that is due. Reads count in units of 4 KiB at random addresses, writes in
 //! units of the optimal write size, which is a page in our drives.
 
+use std::fmt;
+
 /// A set of events: in [`Config`] those that the host enables, in [`Log`] those that have occurred.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Events(u16);
 
 impl Events {
-    /// None.
+    /// No event.
     pub const NONE: Events = Events(0);
     /// The reads left in the deterministic window have fallen to the threshold.
     pub const READS: Events = Events(1);
@@ -62,6 +64,22 @@ impl Events {
     }
 }
 
+/// The names of the events, separated by commas, such as `reads,time`; `none` if there are none.
+impl fmt::Display for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named = [
+            (Events::READS, "reads"),
+            (Events::WRITES, "writes"),
+            (Events::TIME, "time"),
+            (Events::EXCEEDED, "exceeded"),
+            (Events::EXCURSION, "excursion"),
+        ];
+        let mut names = named.iter().filter(|(event, _)| self.contain(*event)).map(|(_, name)| *name);
+        f.write_str(names.next().unwrap_or("none"))?;
+        names.try_for_each(|name| write!(f, ",{name}"))
+    }
+}
+
 /// Windows of Predictable Latency Mode that a host can select.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
@@ -90,9 +108,9 @@ pub enum State {
     /// The mode is off.
     #[default]
     Off,
-    /// In the deterministic window.
+    /// The deterministic window is selected: the device defers background work.
     Deterministic,
-    /// In the non-deterministic window.
+    /// The non-deterministic window is selected: the device does background work.
     NonDeterministic,
 }
 

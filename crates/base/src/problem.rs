@@ -10,7 +10,7 @@ pub struct BadValue {
 }
 
 impl BadValue {
-    /// With this sentence.
+    /// A problem with this sentence, without a full stop.
     pub fn new(message: impl Into<String>) -> BadValue {
         BadValue { message: message.into() }
     }
@@ -57,7 +57,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Of this key.
+    /// A problem of `key` with this sentence, without a full stop.
     pub fn new(key: &'static str, message: impl Into<String>) -> Problem {
         Problem { key, message: message.into() }
     }

@@ -52,6 +52,19 @@ fn is_whole(mantissa: u128, decimals: u32, scale: u128) -> bool {
 
 /// Parses a duration such as `80us`, `1.5ms` or `2min`. A unit is required, except for `0`. A fraction of a
 /// nanosecond is refused: time is counted in whole ones.
+///
+/// # Errors
+/// The text has no number, an unknown or missing unit, more than 2^64 - 1 ns, or a fraction of a nanosecond.
+///
+/// # Examples
+/// ```
+/// use tailcut_base::Nanos;
+/// use tailcut_base::quantity::parse_time;
+///
+/// assert_eq!(parse_time("1.5ms"), Ok(Nanos::micros(1500)));
+/// let error = parse_time("80").unwrap_err();
+/// assert!(error.message.contains("write it like"));
+/// ```
 pub fn parse_time(text: &str) -> Result<Nanos, BadValue> {
     let wrong = || bad(text, "a length of time", "\"80us\", \"1.5ms\" or \"10s\"");
     let (mantissa, decimals, unit) = split(text).ok_or_else(wrong)?;
@@ -74,6 +87,9 @@ pub fn parse_time(text: &str) -> Result<Nanos, BadValue> {
 }
 
 /// Parses a size in bytes such as `4KiB`, `512`, `1.5GiB` or `200MB`.
+///
+/// # Errors
+/// The text has no number, an unknown unit, or more than 2^64 - 1 bytes.
 pub fn parse_bytes(text: &str) -> Result<u64, BadValue> {
     let wrong = || bad(text, "a size", "\"4KiB\", \"512\" or \"1GiB\"");
     let (mantissa, decimals, unit) = split(text).ok_or_else(wrong)?;
@@ -93,6 +109,9 @@ pub fn parse_bytes(text: &str) -> Result<u64, BadValue> {
 }
 
 /// Parses a rate in bytes per second such as `200MB/s`, `1GiB/s` or `333MT/s`.
+///
+/// # Errors
+/// The text does not end in `/s`, is not a size before it, or exceeds 2^64 - 1 bytes per second.
 pub fn parse_rate(text: &str) -> Result<u64, BadValue> {
     let wrong = || bad(text, "a rate", "\"200MB/s\", \"1GiB/s\" or \"333MT/s\"");
     let size = text.trim().strip_suffix("/s").ok_or_else(wrong)?;
@@ -107,6 +126,9 @@ pub fn parse_rate(text: &str) -> Result<u64, BadValue> {
 }
 
 /// Parses a share such as `70%` or `0.7`, as parts per million.
+///
+/// # Errors
+/// The text has no number, another unit than `%`, or a share above 100 %.
 pub fn parse_share(text: &str) -> Result<u32, BadValue> {
     let wrong = || bad(text, "a share", "\"70%\" or 0.7");
     let (mantissa, decimals, unit) = split(text).ok_or_else(wrong)?;
@@ -120,6 +142,9 @@ pub fn parse_share(text: &str) -> Result<u32, BadValue> {
 }
 
 /// Parses a whole number such as `64`, `10_000`, `64k` or `10M` (decimal thousands and millions).
+///
+/// # Errors
+/// The text has no number, an unknown unit, a fraction without a unit, or a number above 2^64 - 1.
 pub fn parse_count(text: &str) -> Result<u64, BadValue> {
     let wrong = || bad(text, "a whole number", "64, 10_000, \"64k\" or \"10M\"");
     let (mantissa, decimals, unit) = split(text).ok_or_else(wrong)?;

@@ -7,6 +7,16 @@ use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// A random stream, determined by the run's seed and the stream's name.
+///
+/// # Examples
+/// ```
+/// use tailcut_base::random::Stream;
+///
+/// let mut sizes = Stream::new(1, "sizes");
+/// assert_eq!(sizes.clone().bits(), Stream::new(1, "sizes").bits());
+/// assert_ne!(sizes.clone().bits(), Stream::new(1, "arrivals").bits());
+/// assert!(sizes.below(6) < 6);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Stream {
     rng: Xoshiro256PlusPlus,

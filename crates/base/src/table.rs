@@ -22,12 +22,18 @@ enum Memory {
 }
 
 impl<T: Pod> Table<T> {
-    /// A table of `len` zeros. Panics if the system has no address space left.
+    /// A table of `len` zeros.
+    ///
+    /// # Panics
+    /// If the system has no address space left.
     pub fn new(len: usize) -> Table<T> {
         Table::with_advice(len, false)
     }
 
     /// A densely used table of `len` zeros: requests huge pages.
+    ///
+    /// # Panics
+    /// If the system has no address space left.
     pub fn dense(len: usize) -> Table<T> {
         Table::with_advice(len, true)
     }

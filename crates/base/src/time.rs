@@ -13,6 +13,15 @@ use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 pub struct Time(pub u64);
 
 /// A duration in nanoseconds.
+///
+/// # Examples
+/// ```
+/// use tailcut_base::{Nanos, Time};
+///
+/// let sent = Time::ZERO + Nanos::micros(80);
+/// let received = sent + Nanos::for_bytes(4096, 4_000_000_000);
+/// assert_eq!(received.since(sent), Nanos(1024));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(pub u64);
 
@@ -22,8 +31,10 @@ impl Time {
     /// Later than any event of a run.
     pub const NEVER: Time = Time(u64::MAX);
 
-    /// The time since `earlier`. Panics if `earlier` is later than `self`: an effect before its cause is a
-    /// bug of the model.
+    /// The time since `earlier`.
+    ///
+    /// # Panics
+    /// If `earlier` is later than `self`: an effect before its cause is a bug of the model.
     #[inline]
     pub fn since(self, earlier: Time) -> Nanos {
         assert!(self.0 >= earlier.0, "time ran backwards");

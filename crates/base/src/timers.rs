@@ -11,6 +11,19 @@ use crate::cast::to_usize;
 use crate::time::Time;
 
 /// A fixed set of slots, each with at most one pending time.
+///
+/// # Examples
+/// ```
+/// use tailcut_base::Time;
+/// use tailcut_base::timers::Timers;
+///
+/// let mut timers = Timers::new(4);
+/// timers.set(3, Time(200));
+/// timers.set(1, Time(200));
+/// assert_eq!(timers.first(), Some((Time(200), 1)));
+/// timers.clear(1);
+/// assert_eq!(timers.first(), Some((Time(200), 3)));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Timers {
     /// The keys of the first slots. A key is the time shifted left by `slot_bits`, plus the slot.
@@ -77,6 +90,9 @@ impl Timers {
     }
 
     /// Sets the time of `slot`, replacing a pending one.
+    ///
+    /// # Panics
+    /// If `at` is later than [`Timers::horizon`].
     #[inline]
     pub fn set(&mut self, slot: usize, at: Time) {
         assert!(at.0 < IDLE >> self.slot_bits, "moment beyond the horizon of the timers");

@@ -59,6 +59,9 @@ struct Medians {
 }
 
 /// Measures all cases.
+///
+/// # Errors
+/// A measurement fails, or the results cannot be written.
 pub fn schedule(json: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> {
     let mut study = Study::new("bench-schedule");
     let mut all: Vec<Medians> = Vec::new();
@@ -78,6 +81,9 @@ pub fn schedule(json: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure>
 }
 
 /// Measures the case that is named `what` and prints the result.
+///
+/// # Errors
+/// There is no case of this name, or standard output cannot be written.
 pub fn measure_alone(what: &str, out: &mut dyn Write) -> Result<(), Failure> {
     let case = Case::by_name(what);
     let case = case.ok_or_else(|| Failure::Input(format!("there is no measurement '{what}'")))?;

@@ -42,6 +42,9 @@ pub fn cross(work: impl FnOnce() -> Result<Status, Failure>) -> c_int {
 /// # Safety
 /// The pointer is null, or aligned, and its target is initialised, lives for `'a` and is not written
 /// meanwhile, except within an [`UnsafeCell`](std::cell::UnsafeCell).
+///
+/// # Errors
+/// The pointer is null.
 pub unsafe fn behind<'a, T>(pointer: *const T, what: &str) -> Result<&'a T, Failure> {
     // SAFETY: the caller guarantees that it is null, or aligned, initialised, alive for `'a` and only shared.
     unsafe { pointer.as_ref() }.ok_or_else(|| Failure::argument(format!("{what} is NULL")))
@@ -52,6 +55,9 @@ pub unsafe fn behind<'a, T>(pointer: *const T, what: &str) -> Result<&'a T, Fail
 /// # Safety
 /// The pointer is null, or aligned, and its target is initialised, lives for `'a` and is accessed by nothing
 /// else meanwhile.
+///
+/// # Errors
+/// The pointer is null.
 pub unsafe fn behind_mut<'a, T>(pointer: *mut T, what: &str) -> Result<&'a mut T, Failure> {
     // SAFETY: the caller guarantees that it is null, or aligned, initialised, alive for `'a` and not aliased.
     unsafe { pointer.as_mut() }.ok_or_else(|| Failure::argument(format!("{what} is NULL")))
@@ -97,6 +103,9 @@ impl<T> Out<T> {
 /// # Safety
 /// The pointer is null, or valid for reads of `length` bytes of one object, which are initialised, live for
 /// `'a` and are not written meanwhile.
+///
+/// # Errors
+/// The pointer is null although `length` is not 0, or `length` is above `isize::MAX`.
 pub unsafe fn bytes<'a>(pointer: *const c_void, length: usize, what: &str) -> Result<&'a [u8], Failure> {
     if length == 0 {
         return Ok(&[]);
@@ -117,6 +126,9 @@ pub unsafe fn bytes<'a>(pointer: *const c_void, length: usize, what: &str) -> Re
 /// # Safety
 /// The pointer is null, or valid for reads up to a NUL of the same object, which is at most `isize::MAX`
 /// bytes away; the text lives for `'a` and is not written meanwhile.
+///
+/// # Errors
+/// The pointer is null, or the text is not UTF-8.
 pub unsafe fn text<'a>(pointer: *const c_char, what: &str) -> Result<&'a str, Failure> {
     if pointer.is_null() {
         return Err(Failure::argument(format!("{what} is NULL")));

@@ -214,6 +214,9 @@ pub unsafe extern "C" fn tailcut_options_array(
 ///
 /// # Safety
 /// They are null, or aligned, initialised, alive, and not modified meanwhile.
+///
+/// # Errors
+/// The options contradict each other.
 pub unsafe fn read(options: *const OptionValues) -> Result<Options, Failure> {
     if options.is_null() {
         return OptionValues::default().options();

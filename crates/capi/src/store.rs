@@ -16,7 +16,7 @@ pub struct Write {
     pub size: usize,
     /// Stored with the value.
     pub flags: u32,
-    /// In seconds; 0 for no expiry.
+    /// Time until the item expires, in seconds; 0 for no expiry.
     pub lifetime: u32,
     /// The condition of the write.
     pub when: u32,
@@ -64,6 +64,9 @@ pub fn for_a_time(operation: Operation, lifetime: u32) -> Operation {
 /// # Safety
 /// Key, value and `how` are each null, or aligned, readable and initialised in their whole length, and not
 /// written until the function returns.
+///
+/// # Errors
+/// A null pointer with a length, a key or value that is too long, or a `how` without its size.
 pub unsafe fn set_in(
     buffer: Vec<u8>,
     (key, key_length): (*const c_void, usize),

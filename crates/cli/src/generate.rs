@@ -14,6 +14,9 @@ use std::io::Write;
 use std::path::Path;
 
 /// Prints to `out`, or writes the manual pages into their folder.
+///
+/// # Errors
+/// The folder of the pages or standard output cannot be written.
 pub fn generate(what: &GenerateCommand, out: &mut dyn Write) -> Result<(), Failure> {
     let mut text = Vec::new();
     match what {

@@ -21,8 +21,11 @@ pub struct Interrupt {
 
 impl Interrupt {
     /// Listens for the signals of the terminal and of a batch system (`SIGINT`, `SIGTERM`) from
-    /// now on. Fails when the system refuses the handler. Call it once, and only around work that
+    /// now on. Call it once, and only around work that
     /// asks [`Interrupt::asked`] often: a first signal no longer ends the program.
+    ///
+    /// # Errors
+    /// The system refuses a handler, or the process has too many open files.
     pub fn listen() -> io::Result<Interrupt> {
         let (bell, ring) = UnixStream::pair()?;
         let interrupt = Interrupt { asked: Arc::default(), bell: Some(Arc::new(bell)) };

@@ -15,6 +15,9 @@ pub fn is_stdout(path: &Path) -> bool {
 }
 
 /// Writes JSON to a file, or to `out` where the file is `-`.
+///
+/// # Errors
+/// The file or standard output cannot be written.
 pub fn write_json(value: &serde_json::Value, file: &Path, out: &mut dyn Write) -> Result<(), Failure> {
     let text = format!("{value:#}\n");
     if is_stdout(file) {
@@ -26,6 +29,9 @@ pub fn write_json(value: &serde_json::Value, file: &Path, out: &mut dyn Write) -
 
 /// Records as CSV (RFC 4180, but lines end with a line feed): fields are quoted where they have to be. All
 /// records must have equally many fields.
+///
+/// # Panics
+/// If records have different numbers of fields.
 pub fn csv<R>(records: impl IntoIterator<Item = R>) -> String
 where
     R: IntoIterator<Item = String>,
@@ -81,24 +87,32 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Creates the folder and those above it where they are missing. Fails when that is refused
-    /// or when something else has the name.
+    /// Creates the folder and those above it where they are missing.
+    ///
+    /// # Errors
+    /// The system refuses a folder, or something else has its name.
     pub fn create(path: &Path) -> Result<Folder, OutputError> {
         fs::create_dir_all(path).map_err(|cause| OutputError { path: path.to_owned(), cause })?;
         Ok(Folder { path: path.to_owned() })
     }
 
-    /// Where it is.
+    /// The path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Writes the file `name` in this folder, replacing an older one of that name.
+    ///
+    /// # Errors
+    /// The file cannot be written; an older one of that name stays.
     pub fn write(&self, name: &str, content: &[u8]) -> Result<(), OutputError> {
         self.write_with(name, |file| file.write_all(content))
     }
 
     /// Like [`Folder::write`] for content that is made while it is written.
+    ///
+    /// # Errors
+    /// The file cannot be written, or `fill` fails; an older one of that name stays.
     pub fn write_with(
         &self,
         name: &str,
@@ -109,6 +123,9 @@ impl Folder {
 }
 
 /// Writes one file, replacing an older one. Its folder must exist.
+///
+/// # Errors
+/// The file cannot be written; an older one stays.
 pub fn write_file(path: &Path, content: &[u8]) -> Result<(), OutputError> {
     write_file_with(path, |file| file.write_all(content))
 }
@@ -116,6 +133,9 @@ pub fn write_file(path: &Path, content: &[u8]) -> Result<(), OutputError> {
 /// Like [`write_file`] for content that is made while it is written: goes to a temporary file in
 /// the same folder that takes the name only when it is complete. A pipe or a device is written to
 /// as it is.
+///
+/// # Errors
+/// The file cannot be written, or `fill` fails; an older one stays.
 pub fn write_file_with(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,

@@ -83,7 +83,10 @@ impl<D: Drive> Device<D> {
         }
     }
 
-    /// Serves until `stop`, which requires that nothing is in flight.
+    /// Serves until `stop` is set.
+    ///
+    /// # Panics
+    /// If requests are in flight when `stop` is set.
     pub fn run(&mut self, rest: Rest, stop: &AtomicBool) {
         while !stop.load(Ordering::Acquire) {
             let now = self.clock.now();

@@ -9,6 +9,24 @@ use tailcut_host::{BLOCK_SECTORS, Bytes, Request, Response};
 use tailcut_rt::{Announcement, Answers, Drive};
 
 /// A drive of zeros with a fixed latency.
+///
+/// # Examples
+/// ```
+/// use tailcut_base::{Class, Nanos, Op, Time};
+/// use tailcut_host::{Mirror, Request};
+/// use tailcut_path::FixedDrive;
+/// use tailcut_rt::{Answers, Drive};
+///
+/// let mut drive = FixedDrive::new(Nanos::micros(10), 8);
+/// let (op, class, mirror, data) = (Op::Read, Class::DEFAULT, Mirror::Any, Vec::new());
+/// let read = Request { id: 7, op, fua: false, class, fail_fast: false, mirror, block: 9, blocks: 1, data };
+/// drive.submit(Time(500), read);
+/// let mut answers = Answers::default();
+/// drive.poll(Time(10_499), &mut answers);
+/// assert!(answers.responses.is_empty());
+/// drive.poll(Time(10_500), &mut answers);
+/// assert_eq!(answers.responses[0].id, 7);
+/// ```
 #[derive(Debug)]
 pub struct FixedDrive {
     latency: Nanos,

@@ -85,6 +85,9 @@ struct Run<'a> {
 
 impl Harness {
     /// Runs the benchmark over `drive`, and returns its results and the drive.
+    ///
+    /// # Panics
+    /// If [`Harness::is_real_time`] is set and this process may not raise threads to real-time priority.
     pub fn run<D: Drive + Send>(&self, drive: D, length: Length) -> (Outcome, D) {
         if self.is_real_time {
             placement::go_before_others(Part::Director as u8).expect(NO_REAL_TIME);

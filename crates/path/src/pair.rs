@@ -67,6 +67,9 @@ pub fn queue_pair(depth: usize, rings: bool, device: Arc<WakeEvent>) -> (HostEnd
 
 impl HostEnd {
     /// Submits a request; the device has to be woken for it.
+    ///
+    /// # Panics
+    /// If the device has not taken any of the last `depth` requests.
     #[inline]
     pub fn submit(&mut self, request: Request<Bytes>) {
         self.submissions.push(request).expect("the ring has a place for each tag");
@@ -117,6 +120,9 @@ impl DeviceEnd {
     }
 
     /// Posts an entry without waking a thread.
+    ///
+    /// # Panics
+    /// If the host has not taken any of the last `2 * depth` entries.
     #[inline]
     pub fn post(&mut self, posting: CompletionEntry) {
         self.completions.push(posting).expect("the ring has two places for each tag");

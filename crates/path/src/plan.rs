@@ -31,6 +31,19 @@ pub enum Poller {
 }
 
 /// A strategy as implemented by real threads.
+///
+/// # Examples
+/// ```
+/// use tailcut_base::Nanos;
+/// use tailcut_host::path::Strategy;
+/// use tailcut_path::{Plan, Poller, Watch};
+///
+/// let poller = Poller::Timer(Nanos::micros(10));
+/// let plan = Plan::of(&Strategy::parse("coop-poll").expect("it is known"), poller).expect("it is possible");
+/// assert_eq!(plan.watch, Watch::Poller(poller));
+/// let scsi = Strategy::parse("scsi").expect("it is known");
+/// assert!(Plan::of(&scsi, poller).is_err());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The thread that polls for completions.

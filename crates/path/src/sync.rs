@@ -38,6 +38,7 @@ impl Futex {
     }
 
     /// Like `wait`, but until `until` at the latest.
+    #[expect(clippy::missing_panics_doc, reason = "the time between two instants fits a timespec")]
     pub fn wait_until(&self, value: u32, until: Instant) {
         let Some(left) = until.checked_duration_since(Instant::now()) else { return };
         let left = left.try_into().expect("a moment within centuries");
@@ -45,6 +46,10 @@ impl Futex {
     }
 
     /// Wakes the thread that sleeps on it.
+    #[expect(
+        clippy::missing_panics_doc,
+        reason = "waking fails only for a word outside of the memory of this process"
+    )]
     pub fn wake(&self) {
         futex::wake(&self.0, futex::Flags::PRIVATE, 1).expect("the word is in memory of this process");
     }

@@ -86,6 +86,9 @@ impl Sizes {
     }
 
     /// Size of the longest I/O in bytes.
+    ///
+    /// # Panics
+    /// If the load mixes no sizes at all.
     pub fn most_bytes(self) -> u64 {
         let sectors = match self {
             Sizes::One(sectors) => sectors,

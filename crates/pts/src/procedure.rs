@@ -14,6 +14,19 @@ use tailcut_base::histogram::LatencyHistogram;
 
 /// A test. Call [`Procedure::next`] for the next step, execute it, and pass its outcome to
 /// [`Procedure::told`], until there is no further step.
+///
+/// # Examples
+/// ```
+/// use tailcut_pts::{Form, Outcome, Procedure, Settings, Step, Test};
+///
+/// let capacity = 1 << 30;
+/// let mut test = Procedure::new(Test::Latency, Settings::quick(Form::Enterprise, capacity));
+/// assert_eq!(test.next(), Some(Step::Purge));
+/// test.told(Outcome::Done);
+/// // The precondition writes twice the capacity.
+/// let Some(Step::Load(load)) = test.next() else { panic!("a load follows the purge") };
+/// assert_eq!(load.bytes, 2 * capacity);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Procedure {
     /// The test.
@@ -83,6 +96,9 @@ pub enum Outcome {
 
 impl Procedure {
     /// A test that has not started.
+    ///
+    /// # Panics
+    /// If the time of a minute, the rounds or the capacity of `settings` are zero.
     pub fn new(test: Test, settings: Settings) -> Procedure {
         assert!(settings.minute > Nanos::ZERO && settings.rounds > 0 && settings.capacity > 0);
         let stages = plan::stages(test, &settings);
@@ -100,6 +116,7 @@ impl Procedure {
     }
 
     /// The next step, unchanged until [`Procedure::told`] is called. None when the test is over.
+    #[expect(clippy::missing_panics_doc, reason = "rounds without a first load begin with a cell")]
     pub fn next(&self) -> Option<Step> {
         let load = |cell, time| Step::Load(Stretch { cell, time, bytes: u64::MAX, keeps_latency: false });
         Some(match &self.stages.get(self.at.stage)?.work {
@@ -125,6 +142,10 @@ impl Procedure {
     }
 
     /// Accepts the outcome of the current step.
+    ///
+    /// # Panics
+    /// If the test is over, or `outcome` is not one of the current step: [`Outcome::Measured`] for a load,
+    /// [`Outcome::Done`] otherwise.
     pub fn told(&mut self, outcome: Outcome) {
         match (self.next(), outcome) {
             (Some(Step::Purge), Outcome::Done) => self.advance(),

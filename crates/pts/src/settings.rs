@@ -44,6 +44,16 @@ impl Form {
 }
 
 /// Settings of a test.
+///
+/// # Examples
+/// ```
+/// use tailcut_base::Nanos;
+/// use tailcut_pts::{Form, Settings};
+///
+/// let settings = Settings::quick(Form::Client, 1 << 30);
+/// assert!(!settings.is_conforming());
+/// assert_eq!(settings.seconds(60), Nanos::millis(50));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The device class.

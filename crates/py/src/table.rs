@@ -21,6 +21,9 @@ pub struct Columns {
 
 impl Columns {
     /// A table of columns of equal length.
+    ///
+    /// # Errors
+    /// Columns of different lengths.
     pub fn new(columns: Vec<(String, ArrayRef)>) -> Result<Columns, ArrowError> {
         // Tables of one kind have one schema, whether or not this one has unknown values.
         let field = |(name, array): &(String, ArrayRef)| Field::new(name, array.data_type().clone(), true);

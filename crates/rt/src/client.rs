@@ -42,8 +42,10 @@ pub struct Replied {
 }
 
 impl Client {
-    /// Connects and chooses `export`. Fails with `InvalidData` if the server violates the protocol or has no
-    /// such export.
+    /// Connects and chooses `export`.
+    ///
+    /// # Errors
+    /// No connection, or as of [`Client::greet`].
     pub fn connect(address: &Address, export: &str) -> io::Result<Client> {
         Client::greet(Socket::connect(address)?, export)
     }
@@ -51,6 +53,10 @@ impl Client {
 
 impl<S: Read + Write> Client<S> {
     /// Chooses `export` on a connection on which the server's greeting comes next.
+    ///
+    /// # Errors
+    /// `InvalidData` if the server does not speak newstyle NBD or has no such export; otherwise the error of
+    /// the stream.
     pub fn greet(mut socket: S, export: &str) -> io::Result<Client<S>> {
         let mut greeting = [0; 18];
         socket.read_exact(&mut greeting)?;
@@ -67,6 +73,10 @@ impl<S: Read + Write> Client<S> {
     }
 
     /// Chooses `export` in the option phase; `has_no_zeroes` if the client has set that flag.
+    ///
+    /// # Errors
+    /// `InvalidData` if the server has no such export; otherwise the error of the stream.
+    #[expect(clippy::missing_panics_doc, reason = "the slice has the length of the number")]
     pub fn choose(mut socket: S, export: &str, has_no_zeroes: bool) -> io::Result<Client<S>> {
         socket.write_all(&option_with(export))?;
         let mut answer = vec![0; if has_no_zeroes { 10 } else { 134 }];
@@ -102,6 +112,9 @@ impl<S: Read + Write> Client<S> {
     }
 
     /// Sends the batch.
+    ///
+    /// # Errors
+    /// The error of the stream; the batch stays.
     pub fn send(&mut self) -> io::Result<()> {
         self.socket.write_all(&self.out)?;
         self.out.clear();
@@ -109,6 +122,7 @@ impl<S: Read + Write> Client<S> {
     }
 
     /// Cookie of the request whose reply comes next, once it is known.
+    #[expect(clippy::missing_panics_doc, reason = "the slice has the length of the number")]
     pub fn next_cookie(&self) -> Option<u64> {
         let there = &self.buffer[self.taken..self.filled];
         let cookie = there.get(8..SIMPLE_BYTES)?;
@@ -117,6 +131,10 @@ impl<S: Read + Write> Client<S> {
 
     /// The next reply that has been received already; `payload` is the number of bytes that follow it unless
     /// it is an error. They are passed to `take`. `Ok(None)` while the reply is incomplete.
+    ///
+    /// # Errors
+    /// `InvalidData` if the server sent something else than a simple reply.
+    #[expect(clippy::missing_panics_doc, reason = "the slices have the lengths of the numbers")]
     pub fn received(&mut self, payload: usize, mut take: impl FnMut(&[u8])) -> io::Result<Option<Replied>> {
         let there = &self.buffer[self.taken..self.filled];
         if there.len() < SIMPLE_BYTES {
@@ -137,7 +155,14 @@ impl<S: Read + Write> Client<S> {
         Ok(Some(Replied { cookie, error }))
     }
 
-    /// Waits until something is received. Replies must fit the buffer: 256 KiB.
+    /// Waits until something is received.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` if the server has closed the connection; otherwise the error of the stream.
+    ///
+    /// # Panics
+    /// If the buffer is full: a reply is longer than 256 KiB, or replies were not taken by
+    /// [`Client::received`].
     pub fn receive(&mut self) -> io::Result<()> {
         self.buffer.copy_within(self.taken..self.filled, 0);
         (self.filled, self.taken) = (self.filled - self.taken, 0);
@@ -152,6 +177,9 @@ impl<S: Read + Write> Client<S> {
     }
 
     /// Executes one request, and returns its error and data.
+    ///
+    /// # Errors
+    /// The errors of [`Client::send`], [`Client::received`] and [`Client::receive`].
     pub fn call(&mut self, header: &Header, data: &[u8]) -> io::Result<(u32, Vec<u8>)> {
         self.ask(header, data);
         self.send()?;

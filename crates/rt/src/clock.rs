@@ -5,6 +5,15 @@ use tailcut_base::Time;
 
 /// Monotonic time in nanoseconds since the clock was created. All state machines of a process share one
 /// clock, so their times are comparable.
+///
+/// # Examples
+/// ```
+/// use tailcut_rt::Clock;
+///
+/// let clock = Clock::start();
+/// let before = clock.now();
+/// assert!(clock.now() >= before);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     origin: Instant,

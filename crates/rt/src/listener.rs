@@ -92,6 +92,10 @@ type FileId = (u64, u64);
 impl Listener {
     /// Listens on `address`. Beyond loopback only where `options` allow the network. A
     /// stale unix socket of a server that has exited is replaced.
+    ///
+    /// # Errors
+    /// The address is in use, can be reached from the network although `options` do not allow that, or a
+    /// system call failed; see [`CannotListen`].
     pub fn bind(address: &Address, options: BindOptions) -> Result<Listener, CannotListen> {
         let wrong = |error| CannotListen::System(address.clone(), error);
         let (socket, address) = match address {
@@ -125,7 +129,11 @@ impl Listener {
         &self.address
     }
 
-    /// Accepts the next connection as a non-blocking socket; fails with `WouldBlock` if none is pending.
+    /// Accepts the next connection as a non-blocking socket.
+    ///
+    /// # Errors
+    /// `WouldBlock` if no connection is pending; otherwise the error of the system call, such as too many
+    /// open files.
     pub fn accept(&self) -> io::Result<OwnedFd> {
         match &self.socket {
             Socket::Unix(listener, _) => {

@@ -8,6 +8,23 @@ use tailcut_host::{BLOCK_SECTORS, Bytes, Request, Response};
 
 /// A drive in memory without delay. Blocks that were never written take no memory but their entry in the
 /// table.
+///
+/// # Examples
+/// ```
+/// use tailcut_base::{Class, Op, Status, Time};
+/// use tailcut_host::{Mirror, Request};
+/// use tailcut_rt::{Answers, Drive, MemoryDrive};
+///
+/// let mut drive = MemoryDrive::new(100, 8);
+/// let (op, class, mirror, data) = (Op::Read, Class::DEFAULT, Mirror::Any, Vec::new());
+/// let read = Request { id: 7, op, fua: false, class, fail_fast: false, mirror, block: 9, blocks: 1, data };
+/// drive.submit(Time::ZERO, read);
+/// let mut answers = Answers::default();
+/// drive.poll(Time::ZERO, &mut answers);
+/// let response = &answers.responses[0];
+/// assert_eq!((response.id, response.status), (7, Status::Success));
+/// assert!(response.data[0].is_hole());
+/// ```
 #[derive(Debug)]
 pub struct MemoryDrive {
     blocks: Vec<Bytes>,
@@ -17,6 +34,9 @@ pub struct MemoryDrive {
 
 impl MemoryDrive {
     /// A drive of zeros with `blocks` blocks and queue depth `depth`.
+    ///
+    /// # Panics
+    /// If `blocks` does not fit the address space.
     pub fn new(blocks: u64, depth: u32) -> MemoryDrive {
         let blocks = usize::try_from(blocks).expect("a drive in memory is smaller than the address space");
         MemoryDrive { blocks: vec![Bytes::default(); blocks], depth, ready: Answers::default() }

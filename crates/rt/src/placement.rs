@@ -5,12 +5,17 @@ use std::io;
 use tailcut_base::Nanos;
 
 /// The cores that this thread may run on, in order.
+#[expect(clippy::missing_panics_doc, reason = "a thread may always ask for its own cores")]
 pub fn cores() -> Vec<usize> {
     let allowed = rustix::thread::sched_getaffinity(None).expect("a thread may ask for its own cores");
     (0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core)).collect()
 }
 
 /// Sleeps for this long.
+#[expect(
+    clippy::missing_panics_doc,
+    reason = "a length in nanoseconds fits a timespec, and every system has the monotonic clock"
+)]
 pub fn sleep(length: Nanos) {
     let length = std::time::Duration::from_nanos(length.0);
     let length = length.try_into().expect("a length within centuries");
@@ -31,6 +36,7 @@ pub fn go_before_others(level: u8) -> io::Result<()> {
 }
 
 /// Returns this thread to the default scheduling policy.
+#[expect(clippy::missing_panics_doc, reason = "every thread may have the default policy")]
 pub fn go_in_turn() {
     schedule(libc::SCHED_OTHER, 0).expect("every thread may");
 }

@@ -35,7 +35,7 @@ pub(crate) fn cores() -> usize {
 /// power.
 ///
 /// # Errors
-/// If the system call fails.
+/// The error of `prctl`, which a sandbox may forbid.
 pub fn sleep_precisely() -> io::Result<()> {
     Ok(set_current_timer_slack(NonZeroU64::new(1))?)
 }
@@ -165,7 +165,7 @@ pub(crate) fn take_no_signals() {
 /// Waits until a descriptor is readable; false if it is not within `patience`.
 ///
 /// # Errors
-/// If the system call fails.
+/// `patience` is longer than a timespec can hold, or the error of `poll`, such as a lack of memory.
 pub fn wait_readable(descriptor: BorrowedFd<'_>, patience: Duration) -> io::Result<bool> {
     let patience = Timespec::try_from(patience).map_err(io::Error::other)?;
     loop {

@@ -154,7 +154,10 @@ fn usable(array: &Array<Fingerprint>) -> f64 {
     array.disk().blocks as f64 / all as f64
 }
 
-/// The run of that name. Panics if there is none: a study asks only for what it has run.
+/// The run of `done` with the label `label`.
+///
+/// # Panics
+/// If there is no such run: a study asks only for what it has run.
 pub fn find<'m>(done: &'m [Measured], label: &str) -> &'m Measured {
     done.iter().find(|measured| measured.label == label).unwrap_or_else(|| panic!("'{label}' was measured"))
 }
@@ -207,7 +210,10 @@ impl Measured {
     }
 
     /// The latency in ns that `percentile` per cent of the requests did not exceed, for one of
-    /// [`PERCENTILES`](crate::report::PERCENTILES). Panics for any other.
+    /// [`PERCENTILES`](crate::report::PERCENTILES).
+    ///
+    /// # Panics
+    /// If `percentile` is not one of [`PERCENTILES`](crate::report::PERCENTILES).
     pub fn percentile_ns(&self, percentile: f64) -> u64 {
         let points = &self.report.all().latency.points;
         let found = points.iter().find(|point| point.percentile == percentile);

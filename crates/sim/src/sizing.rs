@@ -14,7 +14,7 @@ use tailcut_ssd::flash::timing::Phases;
 choice! {
     /// The redundancy of a group.
     pub enum Raid {
-        /// None.
+        /// No parity.
         Zero = "0",
         /// One drive of parity.
         Four = "4",
@@ -36,6 +36,15 @@ pub const BLOCK: u64 = 4096;
 pub const SEGMENT_BLOCKS: u64 = 256;
 
 /// The cost of a segment on one drive.
+///
+/// # Examples
+/// ```
+/// use tailcut_sim::sizing::{Costs, fill, utilisation};
+///
+/// let costs = Costs::PAPER;
+/// assert_eq!(costs.segment_write_ns(), costs.write_ns * costs.blocks as f64);
+/// assert!((fill(utilisation(0.8)) - 0.8).abs() < 1e-9);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Costs {
     /// Blocks of a segment, *B*.
@@ -99,17 +108,17 @@ impl Costs {
         }
     }
 
-    /// *T_w* in ns.
+    /// Time to write a segment of one drive, *T_w*, in ns.
     pub fn segment_write_ns(&self) -> f64 {
         self.write_ns * self.blocks as f64
     }
 
-    /// *T_r* in ns.
+    /// Time to read a segment of one drive, *T_r*, in ns.
     pub fn segment_read_ns(&self) -> f64 {
         self.read_ns * self.blocks as f64
     }
 
-    /// Bytes per second that a drive writes in order for long.
+    /// Sustained sequential write rate of one drive, in bytes per second.
     pub fn write_rate(&self) -> f64 {
         BLOCK as f64 / self.sustained_ns * 1e9
     }
@@ -140,6 +149,9 @@ fn filled(y: f64) -> f64 {
 /// By bisection of *y* = −ln *u* between 2(1 − *u_d*) and 1 ÷ *u_d*, which hold the solution because
 /// 1 − *y* ÷ 2 ≤ (1 − e^(−y)) ÷ *y* ≤ 1 ÷ *y*, until nothing lies between the ends. Within 10⁻¹² of the
 /// solution.
+///
+/// # Panics
+/// If `fill` is not above 0 and below 1.
 pub fn utilisation(fill: f64) -> f64 {
     assert!(fill > 0.0 && fill < 1.0, "a share between 0 and 1");
     // The fill falls as y grows.

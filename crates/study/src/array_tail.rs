@@ -22,7 +22,7 @@ pub(crate) struct ArrayTail;
 enum Policy {
     /// It takes no time: what all others are compared with.
     Ideal,
-    /// As it comes.
+    /// Drives collect when they have to, and reads wait.
     Plain,
     /// Drives collect in turn; reads wait.
     Windows,

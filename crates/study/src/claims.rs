@@ -142,7 +142,7 @@ impl Summary {
         Summary::new(|paper| Claims::of(of(paper)))
     }
 
-    /// From the claims of each paper.
+    /// The summary of the claims of each paper, by `of`.
     pub fn new(of: impl Fn(Paper) -> Claims) -> Summary {
         let papers = Paper::ALL.into_iter().map(|paper| OfPaper { paper, claims: of(paper) });
         let papers: Vec<OfPaper> = papers.filter(|of| of.claims.counted > 0).collect();

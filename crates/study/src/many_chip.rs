@@ -41,6 +41,9 @@ pub fn transfer_sizes() -> Vec<u64> {
 
 /// The paper's drive with `chips` chips, a power of four: as many channels as chips on each of
 /// them. The paper gives both ends of this rule: 64 chips on 8 channels, 1024 on 32.
+///
+/// # Panics
+/// If `chips` is no power of four.
 pub fn drive(chips: u32) -> SsdConfig {
     let side = chips.isqrt();
     assert!(side * side == chips && side.is_power_of_two(), "{chips} chips is no power of four");

@@ -153,6 +153,9 @@ const GET_TIME: Nanos = Nanos::millis(8);
 const STORE: u32 = 800_000;
 
 /// The urgent reads: those of class 1, where a load has several classes.
+///
+/// # Panics
+/// If the run had neither reads of class 1 nor any others.
 pub fn reads(measured: &Measured) -> &KindReport {
     let name = class_kind(Class::new(1).expect("there is a class 1"));
     let urgent = measured.report.kinds.iter().find(|kind| kind.kind == name);

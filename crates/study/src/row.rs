@@ -28,7 +28,7 @@ impl Table {
         Table { study, version, seed, quick, notes: Vec::new(), rows }
     }
 
-    /// With remarks on all rows.
+    /// The table with `notes` on all rows, each a sentence.
     pub fn notes(mut self, notes: Vec<String>) -> Table {
         self.notes = notes;
         self
@@ -43,6 +43,16 @@ impl Table {
 /// One figure, in the paper and here; null where there is none.
 ///
 /// A row with a figure of the paper is a *claim*: `sense` is how the two are compared, `holds` the verdict.
+///
+/// # Examples
+/// ```
+/// use tailcut_study::Row;
+///
+/// // The measured figure is within a quarter of the paper's.
+/// let row = Row::new("4 KiB", "gain", "times", 1.9).paper(2.0);
+/// assert_eq!(row.holds(), Some(true));
+/// assert_eq!(Row::new("4 KiB", "gain", "times", 1.4).paper(2.0).holds(), Some(false));
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// The case that was run, in words.
@@ -139,12 +149,12 @@ impl Row {
         self.claim(Sense::Equal, paper.into())
     }
 
-    /// With the least that the paper claims.
+    /// The row with the least figure that the paper claims; `None` where the paper gives none.
     pub fn at_least(self, paper: impl Into<Option<f64>>) -> Row {
         self.claim(Sense::AtLeast, paper.into())
     }
 
-    /// With the most that the paper claims.
+    /// The row with the highest figure that the paper claims; `None` where the paper gives none.
     pub fn at_most(self, paper: impl Into<Option<f64>>) -> Row {
         self.claim(Sense::AtMost, paper.into())
     }
@@ -185,7 +195,7 @@ impl Row {
         self
     }
 
-    /// With a remark, which follows any other.
+    /// The row with a remark, after those that it has.
     pub fn note(mut self, note: impl Into<String>) -> Row {
         self.is_remarked = true;
         self.remark(&note.into())

@@ -20,9 +20,9 @@ use tailcut_workload::{BesideConfig, SyntheticConfig};
 pub(crate) enum Mode {
     /// Mixed, on RAID0.
     Mix,
-    /// In epochs.
+    /// Reads are separated from writes in epochs.
     Epoch,
-    /// In epochs, with control of collection.
+    /// Reads are separated from writes in epochs, with control of the drives' collection.
     Control,
 }
 

@@ -25,6 +25,9 @@ impl EveryStep {
 
     /// The plan with the power cut at event `event`, from 0, and again at each of `again`, in events after
     /// it has come back. Cuts of its own come later.
+    ///
+    /// # Panics
+    /// If `event` is 2^32 or more.
     pub fn cut_at(&self, event: u64, again: &[u32]) -> Plan {
         let after = u32::try_from(event).expect("a run has fewer events");
         let cut = Step::Cut { after, again: again.to_vec() };

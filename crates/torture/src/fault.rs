@@ -52,7 +52,7 @@ tailcut_base::choice! {
 /// A fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What.
+    /// The kind of the fault.
     pub kind: FaultKind,
     /// The drive, by its place in the array.
     pub drive: u32,

@@ -21,7 +21,7 @@ pub struct Mutated<S> {
 }
 
 impl<S: Subject> Mutated<S> {
-    /// In front of a subject.
+    /// `subject` with the planted bug `mutant`, if any.
     pub fn new(subject: S, mutant: Option<Mutant>) -> Mutated<S> {
         let (early, marked) = (Vec::new(), Vec::new());
         Mutated { subject, mutant, seen: 0, early, marked, old: Vec::new(), reads: Vec::new() }

@@ -61,7 +61,7 @@ pub fn attempt(plan: &Plan, mutant: Option<Mutant>) -> Outcome {
 }
 
 impl Outcome {
-    /// Of a run that ended with a panic.
+    /// The outcome of a run that ended with a panic of this message.
     pub fn panicked(message: String) -> Outcome {
         Outcome {
             wrong: Some(Violation { kind: ViolationKind::Panic, message }),
@@ -149,9 +149,10 @@ impl<S: Subject> Harness<'_, S> {
             }
         }
         let redundancy = self.subject.inner().health();
-        let health: Vec<_> = self.drives.iter().map(|drive| drive.health()).collect();
+        let health: Vec<_> = self.drives.iter().map(|drive| drive.health().to_string()).collect();
         self.not_repaired(format!(
-            "after {ROUNDS} rounds of repair it is {redundancy:?}; drives are {health:?}"
+            "after {ROUNDS} rounds of repair it is {redundancy}; its drives: {}",
+            health.join(", ")
         ))
     }
 
@@ -171,12 +172,15 @@ impl<S: Subject> Harness<'_, S> {
         self.settle()?;
         let after = self.subject.inner().findings();
         if after.hopeless > 0 {
-            return self.not_repaired(format!("some blocks could not be had for repair: {after:?}"));
+            return self.not_repaired(format!("{} blocks could not be had for repair", after.hopeless));
         }
         if after.last_scrub == 0 {
             return Ok(());
         }
-        self.not_repaired(format!("a second scrub still finds something: {before:?}, then {after:?}"))
+        self.not_repaired(format!(
+            "a second scrub still finds something: {} blocks; the first found {}",
+            after.last_scrub, before.last_scrub
+        ))
     }
 
     /// Writes and reads everything, so that every drive is asked for something.

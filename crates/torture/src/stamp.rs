@@ -53,6 +53,7 @@ impl Stamp {
     }
 
     /// The write that the first words of a block name, whether or not that is true.
+    #[expect(clippy::missing_panics_doc, reason = "the slices are words of eight bytes")]
     pub fn claimed(block: &Bytes) -> Stamp {
         let word = |index: usize| {
             let bytes = &block.as_slice()[index * WORD..][..WORD];
@@ -62,6 +63,7 @@ impl Stamp {
     }
 
     /// Identifies the content of a block.
+    #[expect(clippy::missing_panics_doc, reason = "a block of bytes has words of eight bytes")]
     pub fn read(block: &Bytes) -> Content {
         let bytes = block.decode().expect("bytes are kept");
         let word = |index: usize| {

@@ -2,6 +2,7 @@
 //! so (a key is a block, a put a write, a deletion a trim, a commit a flush), is a [`Subject`].
 
 use super::plan::Plan;
+use std::fmt;
 use tailcut_base::Time;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_host::{Bytes, Disk, Request, Response};
@@ -20,6 +21,18 @@ pub enum SubjectHealth {
     },
     /// It does not serve any more.
     Failed(String),
+}
+
+impl fmt::Display for SubjectHealth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SubjectHealth::Whole => f.write_str("whole"),
+            SubjectHealth::Degraded { missing, rebuilding } => {
+                write!(f, "degraded; missing {missing:?}, rebuilding {rebuilding:?}")
+            }
+            SubjectHealth::Failed(why) => write!(f, "failed: {why}"),
+        }
+    }
 }
 
 /// The faults and repairs that a subject has counted on its drives.

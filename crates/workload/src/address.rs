@@ -153,9 +153,11 @@ struct Range {
 
 impl Address {
     /// `pattern` over `slots` slots. The seed fixes where scattered hot slots lie and the order of
-    /// [`Pattern::Cover`]; equal seeds make equal slots hot. Panics when there is no slot or when
-    /// [`Pattern::complaint`] has something to say. [`Pattern::Sequential`] is the business of the
-    /// lane, which does not draw; here it counts as uniform.
+    /// [`Pattern::Cover`]; equal seeds make equal slots hot. [`Pattern::Sequential`] counts as uniform
+    /// here: the lane serves it without a draw.
+    ///
+    /// # Panics
+    /// If `slots` is zero or [`Pattern::complaint`] has a complaint.
     pub fn new(pattern: &Pattern, slots: u64, seed: u64) -> Address {
         assert!(slots > 0, "a region without a slot");
         assert_eq!(pattern.complaint(), None);

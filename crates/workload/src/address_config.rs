@@ -8,7 +8,7 @@ use tailcut_base::{BadValue, choice};
 choice! {
     /// How a source decides where requests go.
     pub enum Distribution {
-        /// As reads do; for writes only.
+        /// Writes go where reads go; for writes only.
         Same = "same",
         /// Every place equally likely.
         Uniform = "uniform",
@@ -84,8 +84,10 @@ impl Default for AddressConfig {
 }
 
 impl AddressConfig {
-    /// The pattern; `None` for [`Distribution::Same`]. Refused, with a reason, when the zones
-    /// cannot be read.
+    /// The pattern; `None` for [`Distribution::Same`].
+    ///
+    /// # Errors
+    /// The first of the `zones` that cannot be read, with the form of a zone.
     pub fn pattern(&self) -> Result<Option<Pattern>, BadValue> {
         let place = if self.scatter { Place::Scattered } else { Place::From(0) };
         Ok(Some(match self.distribution {

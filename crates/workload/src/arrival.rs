@@ -134,8 +134,10 @@ impl Ticks {
 }
 
 impl Arrivals {
-    /// `plan` at work; `stream` is drawn from by Poisson arrivals only. Panics when
-    /// [`ArrivalPlan::complaint`] returns a complaint.
+    /// `plan` at work; `stream` is drawn from by Poisson arrivals only.
+    ///
+    /// # Panics
+    /// If [`ArrivalPlan::complaint`] has a complaint.
     pub fn new(plan: ArrivalPlan, stream: Stream) -> Arrivals {
         assert_eq!(plan.complaint(), None);
         let kind = match plan {

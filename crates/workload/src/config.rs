@@ -25,11 +25,11 @@ choice! {
 choice! {
     /// How the requests of an open loop are spaced.
     pub enum ArrivalKind {
-        /// At a constant interval.
+        /// Requests arrive at a constant interval.
         Uniform = "uniform",
-        /// By independent exponential gaps.
+        /// Requests arrive with independent, exponentially distributed gaps.
         Poisson = "poisson",
-        /// In bursts with pauses between them.
+        /// Requests arrive in bursts with pauses between them.
         Bursts = "bursts",
     }
 }
@@ -286,8 +286,10 @@ impl SyntheticConfig {
         }
     }
 
-    /// The recipe for a device of `sectors` sectors. Refused with everything that does not fit,
-    /// each with its key.
+    /// The recipe for a device of `sectors` sectors of 512 bytes.
+    ///
+    /// # Errors
+    /// Every value that does not fit the device or the other values, with its key.
     pub fn recipe(&self, sectors: u64) -> Result<Recipe, Vec<Problem>> {
         let mut problems = Vec::new();
         let mut recipe = Recipe::new(0);
@@ -333,8 +335,10 @@ impl SyntheticConfig {
         RequestClasses { reads: class(self.read_class), others: class(self.write_class) }
     }
 
-    /// The source called `name` on a device of `sectors` sectors, in the run with `seed`. Refused
-    /// with everything that does not fit, each with its key.
+    /// The source called `name` on a device of `sectors` sectors, in the run with `seed`.
+    ///
+    /// # Errors
+    /// Every value that does not fit the device or the other values, with its key.
     pub fn source(&self, name: &str, sectors: u64, seed: u64) -> Result<Synthetic, Vec<Problem>> {
         Synthetic::new(name, &self.recipe(sectors)?, seed)
     }

@@ -52,9 +52,9 @@ pub struct Recipe {
 /// The latency classes of a source's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestClasses {
-    /// Of reads.
+    /// Latency class of reads.
     pub reads: Class,
-    /// Of writes and trims.
+    /// Latency class of writes and trims.
     pub others: Class,
 }
 

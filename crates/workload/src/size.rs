@@ -6,6 +6,15 @@ use tailcut_base::random::Stream;
 use tailcut_base::{BadValue, SECTOR_BYTES};
 
 /// The sizes of the requests of a lane, in sectors of 512 B; always at least one sector.
+///
+/// # Examples
+/// ```
+/// use tailcut_workload::size::Sizes;
+///
+/// let sizes = Sizes::parse("4KiB/60:64KiB/40").expect("two sizes");
+/// assert_eq!((sizes.smallest(), sizes.largest()), (8, 128));
+/// assert!(Sizes::parse("4KiB/60:64KiB/30").is_err());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sizes {
     /// All of one size.
@@ -14,7 +23,7 @@ pub enum Sizes {
     Split(Split),
     /// Every multiple of `step` from `smallest` to `largest`, equally likely (fio's `bsrange`).
     Range {
-        /// The smallest size.
+        /// The smallest size in sectors.
         smallest: u32,
         /// The largest size; a multiple of `step` above `smallest`.
         largest: u32,
@@ -33,8 +42,10 @@ pub struct Split {
 
 impl Split {
     /// From sizes in sectors and weights in parts per million. A weight of `None` is an equal
-    /// share of what the others leave. Refused, with a reason, when there is no size, one is 0, or
-    /// the weights do not add up to 100 %.
+    /// share of what the others leave.
+    ///
+    /// # Errors
+    /// There is no size, one is 0, or the weights do not add up to 100 %.
     pub fn new(parts: &[(u32, Option<u32>)]) -> Result<Split, BadValue> {
         let given: u64 = parts.iter().filter_map(|(_, weight)| *weight).map(u64::from).sum();
         let open = parts.iter().filter(|(_, weight)| weight.is_none()).count() as u64;
@@ -70,8 +81,11 @@ impl Split {
 
 impl Sizes {
     /// A size, or sizes with percentages: `4KiB`, or `4KiB/60:64KiB/40`; an empty percentage takes
-    /// an equal share of the rest. Refused, with a reason, where fio would refuse it too, and
-    /// where a size is no multiple of 512 bytes.
+    /// an equal share of the rest.
+    ///
+    /// # Errors
+    /// What fio would refuse as well, a size that is no multiple of 512 bytes, or shares that do not add up
+    /// to 100 %.
     pub fn parse(text: &str) -> Result<Sizes, BadValue> {
         let size = |text: &str| sectors_of(parse_bytes(text).map_err(|e| e.message)?);
         if !text.contains(['/', ':']) {
@@ -85,7 +99,8 @@ impl Sizes {
         Ok(Sizes::Split(Split::new(&parts)?))
     }
 
-    /// The smallest size.
+    /// The smallest size in sectors.
+    #[expect(clippy::missing_panics_doc, reason = "a split has at least one size")]
     pub fn smallest(&self) -> u32 {
         match self {
             Sizes::Fixed(sectors) => *sectors,
@@ -94,7 +109,8 @@ impl Sizes {
         }
     }
 
-    /// The largest size.
+    /// The largest size in sectors.
+    #[expect(clippy::missing_panics_doc, reason = "a split has at least one size")]
     pub fn largest(&self) -> u32 {
         match self {
             Sizes::Fixed(sectors) => *sectors,
@@ -136,7 +152,10 @@ impl Sizes {
     }
 }
 
-/// A size in sectors; refused when it is 0, no multiple of 512, or beyond 1 GiB.
+/// A size of `bytes` bytes in sectors of 512 bytes.
+///
+/// # Errors
+/// The size is 0, no multiple of 512 bytes, or above 1 GiB.
 pub fn sectors_of(bytes: u64) -> Result<u32, BadValue> {
     if bytes == 0 {
         return Err(BadValue::new("a request of 0 bytes; the smallest is 512"));

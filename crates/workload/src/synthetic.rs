@@ -11,6 +11,18 @@ use tailcut_base::{Class, Op, Problem};
 /// A synthetic mix: a [`Recipe`] at work. Seed, name and recipe fix every request; each purpose
 /// (operation, address, size, arrival …) draws from its own stream, so that a change of one leaves
 /// the others alone.
+///
+/// # Examples
+/// ```
+/// use tailcut_base::Op;
+/// use tailcut_workload::{Recipe, Source, Synthetic};
+///
+/// // Uniform random reads of 4 KiB over 1000 sectors.
+/// let mut source = Synthetic::new("reads", &Recipe::new(1000), 1).expect("a valid recipe");
+/// let request = source.next().expect("it has no end");
+/// assert_eq!((request.op, request.sectors), (Op::Read, 8));
+/// assert!(request.sector + 8 <= 1000);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Synthetic {
     name: String,
@@ -50,8 +62,10 @@ enum Mix {
 }
 
 impl Synthetic {
-    /// The source called `name` of the run with `seed`. Refused with everything that is wrong with
-    /// the recipe.
+    /// The source called `name` of the run with `seed`.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the recipe, with its key; see [`Recipe::problems`].
     pub fn new(name: &str, recipe: &Recipe, seed: u64) -> Result<Synthetic, Vec<Problem>> {
         let problems = recipe.problems();
         if !problems.is_empty() {

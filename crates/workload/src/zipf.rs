@@ -21,8 +21,10 @@ pub struct Zipf {
 }
 
 impl Zipf {
-    /// Over the ranks `1..=n`. Panics unless `1 <= n <= 2^52` and `theta` is finite and above 0:
-    /// a [`super::Recipe`] is checked before it gets here.
+    /// Over the ranks `1..=n`, with exponent `theta`.
+    ///
+    /// # Panics
+    /// Unless `1 <= n <= 2^52` and `theta` is finite and above 0: a [`super::Recipe`] is checked before.
     pub fn new(n: u64, theta: f64) -> Zipf {
         assert!((1..=1 << 52).contains(&n) && theta.is_finite() && theta > 0.0);
         let n = n as f64;
@@ -84,7 +86,10 @@ pub struct YcsbZipf {
 }
 
 impl YcsbZipf {
-    /// Over `n` ranks. Panics unless `n >= 1` and `0 < theta < 1`, the range of the formula.
+    /// Over `n` ranks, with exponent `theta`.
+    ///
+    /// # Panics
+    /// Unless `n >= 1` and `0 < theta < 1`, the range of the formula.
     pub fn new(n: u64, theta: f64) -> YcsbZipf {
         assert!(n >= 1 && theta > 0.0 && theta < 1.0);
         let two = 1.0 + libm::pow(0.5, theta);

@@ -59,6 +59,9 @@ impl<I: Id, T> Pool<I, T> {
     }
 
     /// Releases an allocated id.
+    ///
+    /// # Panics
+    /// In debug builds, if `id` is not allocated.
     #[inline(always)]
     pub fn release(&mut self, id: I) {
         #[cfg(debug_assertions)]

@@ -35,6 +35,9 @@ struct Case {
 }
 
 /// Measures all cases.
+///
+/// # Errors
+/// A measurement fails, or the results cannot be written.
 pub fn array(json: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> {
     let mut study = Study::new("bench-array");
     let mut smaller = None;
@@ -63,6 +66,9 @@ pub fn array(json: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 /// Measures the case that is named `what` and prints the seconds per request.
+///
+/// # Errors
+/// There is no case of this name, or standard output cannot be written.
 pub fn measure_alone(what: &str, out: &mut dyn Write) -> Result<(), Failure> {
     let case = cases().find(|case| case.to_string() == what);
     let case = case.ok_or_else(|| Failure::Input(format!("there is no measurement '{what}'")))?;

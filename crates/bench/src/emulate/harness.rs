@@ -14,7 +14,7 @@ use tailcut_ssd::{Preset, Ssd};
 tailcut_base::choice! {
     /// Where the model runs, and how the threads wait.
     pub enum Form {
-        /// In the user's loop, which spins.
+        /// The drive runs in the user's loop, which spins.
         Inline = "inline",
         /// In the user's loop, which sleeps until the next event of the model.
         InlineSleeping = "inline-sleeping",
@@ -83,7 +83,7 @@ impl Harness {
     /// A drive of the preset `m-32g` with data on it. `load.depth` is at most its queue depth, 1024.
     ///
     /// # Errors
-    /// If a system call fails.
+    /// The thread of the drive, or the eventfd that wakes it, cannot be created.
     pub fn new(form: Form, load: Load) -> io::Result<Harness> {
         let (ssd, clock) = (Ssd::new(&Preset::M.config(), 1, false), Clock::start());
         let own = |waiting| CoreOptions { core: None, waiting, is_idle_priority: form == Form::OwnCoreIdle };

@@ -63,6 +63,9 @@ struct Late {
 }
 
 /// Measures all cases.
+///
+/// # Errors
+/// A measurement fails, or the results cannot be written.
 pub fn emulate(json: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> {
     let mut runs: Vec<Vec<Measured>> = vec![Vec::new(); cases().count()];
     for round in 1..=ROUNDS {
@@ -87,6 +90,9 @@ pub fn emulate(json: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> 
 }
 
 /// Measures the case that is named `what` and prints the result.
+///
+/// # Errors
+/// There is no case of this name, its measurement fails, or standard output cannot be written.
 pub fn measure_alone(what: &str, out: &mut dyn Write) -> Result<(), Failure> {
     let case = cases().find(|case| case.to_string() == what);
     let case = case.ok_or_else(|| Failure::Input(format!("there is no measurement '{what}'")))?;

@@ -25,15 +25,15 @@ tailcut_base::choice! {
         Start512 = "start-512g",
         /// A drive of today near the most writes that it sustains: reads beside 70,000 writes a second.
         Pm9a3 = "pm9a3-70k",
-        /// The others at 40,000.
+        /// The drive `pe8110` at 40,000 writes a second.
         Pe8110 = "pe8110-40k",
-        /// Likewise.
+        /// The drive `p5520` at 40,000 writes a second.
         P5520 = "p5520-40k",
-        /// Likewise.
+        /// The drive `7450pro` at 40,000 writes a second.
         Pro7450 = "7450pro-40k",
-        /// Likewise.
+        /// The drive `7450max` at 40,000 writes a second.
         Max7450 = "7450max-40k",
-        /// Likewise.
+        /// The drive `cm7r` at 40,000 writes a second.
         Cm7r = "cm7r-40k",
     }
 }

@@ -51,7 +51,7 @@ pub fn sim(json: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> {
 /// Measures the part of a case that is named `what`, as in `read-m-qd64/whole`, and prints the result.
 ///
 /// # Errors
-/// If there is no such measurement, or it fails.
+/// There is no such case or part, its run fails, or standard output cannot be written.
 pub fn measure_alone(what: &str, out: &mut dyn Write) -> Result<(), Failure> {
     let names = what.split_once('/');
     let chosen = names.and_then(|(case, part)| Some((Case::by_name(case)?, Part::by_name(part)?)));

@@ -18,6 +18,11 @@ pub const RESULTS: &str = "advise.json";
 pub const SCENARIO: &str = "advise.toml";
 
 /// Does what the arguments ask and prints to `out`.
+///
+/// # Errors
+/// Invalid options or scenario, a failed run, results that cannot be written, no candidate that keeps the
+/// promise, or [`Failure::Interrupted`].
+#[expect(clippy::missing_panics_doc, reason = "plain data becomes JSON")]
 pub fn command(arguments: &AdviseArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let request = Request {
         base: arguments.common.run_of(arguments.scenario.clone()),

@@ -14,7 +14,7 @@ use tailcut_ssd::flash::timing::CellKind;
 pub struct Prices {
     /// Of a gigabyte of raw flash of one, two, three, four bits per cell.
     pub gigabyte: [f64; 4],
-    /// Of a drive, beside its flash.
+    /// Price of a drive without its flash.
     pub drive: f64,
     /// Whether the user has named any.
     pub named: bool,

@@ -13,7 +13,7 @@ use tailcut_base::quantity::{parse_count, parse_rate, parse_time};
 /// All terms; at least one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Promise {
-    /// In the order in which they are written.
+    /// The terms, in the order in which they are written.
     pub terms: Vec<Term>,
 }
 

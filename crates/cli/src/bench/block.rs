@@ -66,6 +66,10 @@ struct Measured {
 }
 
 /// Does what the arguments ask and prints to `out`.
+///
+/// # Errors
+/// No block server at the address, an error of the connection, or results that cannot be written.
+#[expect(clippy::missing_panics_doc, reason = "plain data becomes JSON")]
 pub fn block(arguments: &BlockBench, out: &mut dyn Write) -> Result<(), Failure> {
     let address = match arguments.tcp {
         Some(address) => Address::Tcp(address),

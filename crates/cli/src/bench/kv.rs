@@ -95,6 +95,10 @@ struct Measured {
 }
 
 /// Does what the arguments ask and prints to `out`.
+///
+/// # Errors
+/// No key-value server at the address, an error of the connection, or results that cannot be written.
+#[expect(clippy::missing_panics_doc, reason = "plain data becomes JSON")]
 pub fn kv(arguments: &KvBench, out: &mut dyn Write) -> Result<(), Failure> {
     let measured = measure(arguments).map_err(|error| {
         let server = match &arguments.unix {

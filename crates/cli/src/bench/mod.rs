@@ -11,6 +11,9 @@ use arguments::BenchCommand;
 use std::io::Write;
 
 /// Does what the arguments ask and prints to `out`.
+///
+/// # Errors
+/// The server or strategy cannot be measured, or the results cannot be written.
 pub fn bench(command: &BenchCommand, out: &mut dyn Write) -> Result<(), Failure> {
     match command {
         BenchCommand::Path(arguments) => path::path(arguments, out),

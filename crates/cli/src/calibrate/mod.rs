@@ -34,6 +34,11 @@ use tailcut_study::drives::rows::{DataSheet, data_sheets};
 use tailcut_study::drives::{MeasuredRow, Measurement, TestRun};
 
 /// Fits a drive, writes it to its file and prints to `out` what was found.
+///
+/// # Errors
+/// Invalid measurements or parameters, a damaged state of an earlier search, results that cannot be written,
+/// or [`Failure::Interrupted`].
+#[expect(clippy::missing_panics_doc, reason = "the best candidate has been run, so it is a drive")]
 pub fn calibrate(arguments: &CalibrateArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let (name, rows) = rows(arguments)?;
     let sheet = sheet(arguments, &name)?;

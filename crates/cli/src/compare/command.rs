@@ -26,6 +26,10 @@ pub const RESULTS: &str = "compare.json";
 pub const TABLE: &str = "compare.csv";
 
 /// Does what the arguments ask and prints to `out`.
+///
+/// # Errors
+/// Invalid options or scenarios, no point with a result, results that cannot be written, or
+/// [`Failure::Interrupted`].
 pub fn command(arguments: &CompareArguments, out: &mut dyn Write) -> Result<(), Failure> {
     refuse_parquet(arguments)?;
     let request = request(arguments)?;
@@ -113,6 +117,7 @@ fn print(results: &Results, arguments: &CompareArguments, out: &mut dyn Write) -
 }
 
 /// The results as `compare.json` has them.
+#[expect(clippy::missing_panics_doc, reason = "plain data becomes JSON")]
 pub fn to_json(results: &Results) -> String {
     let value = serde_json::to_value(results).expect("results are plain data");
     format!("{value:#}\n")

@@ -13,6 +13,7 @@ const ROWS: usize = 500;
 const DRAWN: usize = 4;
 
 /// The page of a comparison.
+#[expect(clippy::missing_panics_doc, reason = "plain data becomes JSON")]
 pub fn page(results: &Results) -> Page {
     let data = serde_json::to_string(results).expect("plain data");
     let names = short_names(results);

@@ -48,6 +48,7 @@ pub enum Share {
 impl Request {
     /// A comparison of these factors over the whole grid, with one seed, ranked by the latency that 99.99 %
     /// of the reads do not exceed.
+    #[expect(clippy::missing_panics_doc, reason = "the built-in quantities are of the language")]
     pub fn new(base: RunArguments, factors: Vec<Factor>) -> Request {
         let quantity =
             |text: &str| Quantity::parse(text).expect("the built-in quantities are of the language");

@@ -59,7 +59,7 @@ pub struct Design {
 pub struct Impossible {
     /// The settings that contradict each other, or the one that is wrong by itself.
     pub settings: Vec<String>,
-    /// Why.
+    /// The reason, as a sentence.
     pub why: String,
     /// How many points have that combination.
     pub points: u64,
@@ -70,7 +70,7 @@ pub struct Impossible {
 pub struct Ineffective {
     /// Which keys, and why.
     pub what: String,
-    /// At how many points.
+    /// Number of points at which the key has no effect.
     pub points: u64,
 }
 

@@ -11,12 +11,19 @@ pub const DEFAULT_CONTROL: &str = "tailcut.ctl";
 
 /// Shows the state of a server: of the one that listens on `socket`, or of the only one with a control socket
 /// in the working folder.
+///
+/// # Errors
+/// Several control sockets in the working folder, no server at the socket, or standard output cannot be
+/// written.
 pub fn status(socket: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> {
     let socket = socket.map_or_else(only_control, |socket| Ok(socket.into()))?;
     ctl(&socket, &["status".into()], out)
 }
 
 /// Sends a request to the server whose control socket comes first, or to the only one as [`status`] does.
+///
+/// # Errors
+/// No request, several control sockets, no server at the socket, or a request that the server refuses.
 pub fn control(words: &[String], out: &mut dyn Write) -> Result<(), Failure> {
     match words {
         [socket, words @ ..] if socket.contains('/') || socket.ends_with(".ctl") => {
@@ -56,6 +63,9 @@ fn control_sockets(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Sends a command to the server that listens on a socket, and prints its answer.
+///
+/// # Errors
+/// No server at the socket, something else than a control server, or a request that it refuses.
 pub fn ctl(socket: &Path, words: &[String], out: &mut dyn Write) -> Result<(), Failure> {
     let answer = tailcut_rt::ctl::ask(socket, &words.join(" ")).map_err(|why| {
         let what = socket.display();

@@ -14,6 +14,9 @@ use arguments::ExplainArguments;
 use std::io::Write;
 
 /// Does what the arguments ask and prints to `out`.
+///
+/// # Errors
+/// An invalid scenario, a failed run, no such request, or results that cannot be written.
 pub fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), Failure> {
     if let Some(number) = arguments.request {
         return timeline::explain(arguments, number, out);

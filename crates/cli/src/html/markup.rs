@@ -62,8 +62,10 @@ impl Table {
         Table { columns: head.iter().map(|&(_, column)| column).collect(), html }
     }
 
-    /// Adds a row of pieces of HTML; each with a class, or an empty one. Panics when it has not as many cells
-    /// as the head.
+    /// Adds a row of pieces of HTML; each with a class, or an empty one.
+    ///
+    /// # Panics
+    /// If there are more or fewer cells than columns in the head.
     pub fn row_of(&mut self, cells: &[(String, &str)]) {
         assert_eq!(cells.len(), self.columns.len(), "a row has as many cells as the head");
         self.html.push_str("<tr>");

@@ -35,6 +35,9 @@ pub fn data_file(page: &Path) -> PathBuf {
 }
 
 /// Writes a page and its data beside it, unless that is where the data came from.
+///
+/// # Errors
+/// [`Failure::Output`] if one of the two files cannot be written.
 pub fn write(file: &Path, page: &Page, source: Option<&Path>) -> Result<(), Failure> {
     let data = data_file(file);
     let is_there = source.is_some_and(|source| is_same(source, &data));

@@ -43,6 +43,10 @@ pub struct ProbeOutcome {
 }
 
 /// Measures a drive and prints to `out` what it is like.
+///
+/// # Errors
+/// The device cannot be opened or is in use, a measurement fails, results that cannot be written, or
+/// [`Failure::Interrupted`]. What was measured before is printed.
 pub fn probe(arguments: &ProbeArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;

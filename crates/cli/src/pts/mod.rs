@@ -160,6 +160,10 @@ impl Report {
 }
 
 /// Tests a drive and prints the report to `out`.
+///
+/// # Errors
+/// A drive or a reference file that cannot be read, a test that fails, results that cannot be written, or
+/// [`Failure::Interrupted`]. The tests that ended before are printed.
 pub fn pts(arguments: &PtsArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let other = arguments.against.as_deref().map(ReferenceResults::read).transpose()?;
     let interrupt = Interrupt::listen()

@@ -23,6 +23,9 @@ use std::path::{Path, PathBuf};
 use tailcut_study::Table;
 
 /// Writes the page and prints its path.
+///
+/// # Errors
+/// The path has no results of a run, comparison or study, or the page cannot be written.
 pub fn report(arguments: &ReportArguments, out: &mut dyn Write) -> Result<(), Failure> {
     if let Some(file) = &arguments.markdown {
         output::write_file(file, claims::markdown(&studies(&arguments.path)?).as_bytes())?;

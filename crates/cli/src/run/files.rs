@@ -55,6 +55,7 @@ impl Saved {
     }
 
     /// The JSON text; in one line where it holds a timeline, whose lists have thousands of numbers.
+    #[expect(clippy::missing_panics_doc, reason = "plain data becomes JSON")]
     pub fn to_json(&self) -> String {
         let write = match self.detail.timeline {
             Some(_) => serde_json::to_string,

@@ -16,11 +16,17 @@ use tailcut_workload::datacenter::Workload;
 use tailcut_workload::trace::TraceError;
 
 /// Reads the scenario and the further settings of the command line.
+///
+/// # Errors
+/// A file that cannot be read, or everything that is wrong with the scenario and settings.
 pub fn read(scenario: &mut Scenario, arguments: &RunArguments) -> Result<(), Failure> {
     read_with_warnings(scenario, arguments).map(|_| ())
 }
 
 /// Reads the scenario as [`read`] does, and prints warnings about keys without effect on standard error.
+///
+/// # Errors
+/// A file that cannot be read, or everything that is wrong with the scenario and settings.
 pub fn read_and_warn(scenario: &mut Scenario, arguments: &RunArguments) -> Result<(), Failure> {
     let warnings = read_with_warnings(scenario, arguments)?;
     if !warnings.list().is_empty() {
@@ -30,6 +36,9 @@ pub fn read_and_warn(scenario: &mut Scenario, arguments: &RunArguments) -> Resul
 }
 
 /// Reads the scenario as [`read`] does; returns warnings about keys without effect.
+///
+/// # Errors
+/// A file that cannot be read, or everything that is wrong with the scenario and settings.
 pub fn read_with_warnings(scenario: &mut Scenario, arguments: &RunArguments) -> Result<Problems, Failure> {
     let (source, settings) = (arguments.source()?, arguments.options.settings());
     let mut ahead = scenario.clone();

@@ -28,6 +28,10 @@ use tailcut_sim::Report;
 pub type Scenario = tailcut_sim::Scenario;
 
 /// Runs a scenario, or prints it or its keys where that is asked for.
+///
+/// # Errors
+/// An invalid scenario, workload or option, a run that fails, results that cannot be written, or
+/// [`Failure::Interrupted`].
 pub fn run(arguments: &RunArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let options = &arguments.options;
     let mut scenario = Scenario::default();

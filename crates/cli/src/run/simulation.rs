@@ -30,16 +30,16 @@ pub struct Simulated {
     pub stats: Stats,
     /// Its requests, if they were to be kept.
     pub columns: Option<RequestLog>,
-    /// How it ended.
+    /// How the run ended.
     pub ending: Ending,
 }
 
 /// How a run with results ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// As the scenario specifies.
+    /// The run ended as the scenario specifies.
     Complete,
-    /// By its user.
+    /// The user stopped the run.
     Interrupted,
     /// The stream of requests broke off; why.
     Broken(String),
@@ -94,6 +94,9 @@ pub struct Keep {
 }
 
 /// Runs a scenario to its end or until it is interrupted; records it over time if that is asked for.
+///
+/// # Errors
+/// A workload that cannot be read or does not fit the drive, or a run that fails.
 pub fn simulate(
     scenario: &Scenario,
     options: &RunOptions,
@@ -110,6 +113,9 @@ pub fn simulate(
 /// As [`simulate`], for programs: records what `keep` selects, and calls back now and then with the number
 /// of requests done, their total if known, and the simulated time. Only the options that affect how the run
 /// is done count.
+///
+/// # Errors
+/// A workload that cannot be read or does not fit the drive, or a run that fails.
 pub fn simulate_and_keep(
     scenario: &Scenario,
     options: &RunOptions,
@@ -146,6 +152,9 @@ fn simulate_world<S: Storage>(
 
 /// The scenario's world, ready to run, with a message on the terminal where that takes a while; every drive
 /// is watched by a probe of its own.
+///
+/// # Errors
+/// A workload that cannot be read, or that does not fit the drive.
 pub fn prepare<P: Probe>(
     scenario: &Scenario,
     probe: impl Fn() -> P,
@@ -166,6 +175,9 @@ pub fn prepare<P: Probe>(
 }
 
 /// Runs a world with a progress bar and an observer; the user may interrupt it.
+///
+/// # Errors
+/// [`Failure::Operation`] if the run cannot end or has no result; see [`RunFailed`].
 pub fn drive<S: Storage>(
     world: &mut World<S>,
     scenario: &Scenario,

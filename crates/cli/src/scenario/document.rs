@@ -150,8 +150,10 @@ impl Value {
     }
 }
 
-/// Reads the text of number `number` as TOML. Fails with the first syntax error: what follows it
-/// is guesswork.
+/// Reads the text of number `number` as TOML.
+///
+/// # Errors
+/// The first syntax error with its place: what follows it is guesswork.
 pub fn parse(number: usize, source: &Source) -> Result<Section, Problem> {
     match DeTable::parse(source.text()) {
         Ok(table) => Ok(section(Origin { source: number, offset: 0 }, table.get_ref())),

@@ -29,8 +29,9 @@ use tailcut_base::config::Configure;
 /// Reads a scenario from a file's text and the `--set` settings (without the option's name) into
 /// `part`, whose values are the defaults.
 ///
-/// Fails with everything that is wrong; a syntax error of the file hides what the file holds, but
-/// the form of the settings is checked even then. After a failure `part` is of no use.
+/// # Errors
+/// Everything that is wrong, with its place. A syntax error hides the rest of the file, but the form of the
+/// settings is checked even then. After an error `part` is of no use.
 pub fn read(part: &mut dyn Configure, file: Option<Source>, sets: &[String]) -> Result<(), Problems> {
     let Written { sources, document, mut problems } = Written::parse(file, sets);
     if let Some(document) = document {
@@ -108,8 +109,10 @@ pub fn attribute(source: Option<Source>, sets: &[String], found: &[(String, Stri
     Problems::new(sources, found.iter().map(problem).collect())
 }
 
-/// Like [`read`], with the file from the disk. A file that cannot be read or is not UTF-8 is a
-/// problem too.
+/// Like [`read`], with the file from the disk.
+///
+/// # Errors
+/// A file that cannot be read or is not UTF-8, or everything that is wrong with its content and `sets`.
 pub fn load(part: &mut dyn Configure, file: Option<&Path>, sets: &[String]) -> Result<(), Problems> {
     read(part, file.map(Source::open).transpose()?, sets)
 }

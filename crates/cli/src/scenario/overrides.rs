@@ -7,6 +7,9 @@ use std::ops::Range;
 
 /// Lays one `--set` over a document. `number` is the number of its source, `source` the argument
 /// as it is shown, which ends with the text after `--set`. Later settings of a key win.
+///
+/// # Errors
+/// A setting without `=`, or with an empty part in the path of its key.
 pub fn apply(document: &mut Section, number: usize, source: &Source) -> Result<(), Problem> {
     let text = source.text();
     let start = text.strip_prefix(OPTION).map_or(0, |_| OPTION.len());

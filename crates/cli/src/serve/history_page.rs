@@ -31,6 +31,7 @@ pub fn is_history(text: &str) -> bool {
 ///
 /// # Errors
 /// Which line is not one of a history.
+#[expect(clippy::missing_panics_doc, reason = "plain data becomes JSON")]
 pub fn page(text: &str, source: &Path) -> Result<Page, Failure> {
     let history = read(text, source)?;
     let data = serde_json::to_string(&history).expect("plain data");

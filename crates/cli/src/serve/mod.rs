@@ -35,6 +35,9 @@ use tailcut_rt::serve::{
 use tailcut_rt::{AnyDrive, Clock};
 
 /// Does what the arguments ask and prints to `out`.
+///
+/// # Errors
+/// Invalid options, an address or drive that cannot be used, or a drive that fails while it is served.
 pub fn serve(command: &ServeCommand, out: &mut dyn Write) -> Result<(), Failure> {
     match command {
         ServeCommand::Block(arguments) => block(arguments, out),

@@ -206,6 +206,7 @@ struct KindReport {
 }
 
 /// The final statistics as JSON.
+#[expect(clippy::missing_panics_doc, reason = "plain data becomes JSON")]
 pub fn to_json(served: &Served<AnyDrive>) -> serde_json::Value {
     let exports = served.drives.iter().map(|(name, figures, drive)| export(name, figures, drive)).collect();
     let tls = served.handshakes.as_ref().map(|handshakes| TlsReport {

@@ -11,6 +11,10 @@ use tailcut_base::Nanos;
 use tailcut_sim::sizing::{Costs, SEGMENT_BLOCKS, Sizing};
 
 /// Works the array out and prints to `out` how.
+///
+/// # Errors
+/// A cost that neither an option nor a drive gives, or standard output that cannot be written.
+#[expect(clippy::missing_panics_doc, reason = "plain data becomes JSON")]
 pub fn size(arguments: &SizeArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let costs = costs(arguments)?;
     let fill = f64::from(arguments.fill) / 1e6;

@@ -77,7 +77,7 @@ pub const ALL: [DriveTest; 8] = [
 pub struct Carried {
     /// The measurements, also of a test that did not come to its end; `None` without any figure.
     pub table: Option<Table>,
-    /// How it ended.
+    /// How the runs ended.
     pub ended: Result<(), Failure>,
 }
 

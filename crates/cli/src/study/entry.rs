@@ -59,7 +59,7 @@ impl Entry {
         }
     }
 
-    /// As programs read it.
+    /// The study as a JSON object: name, title and source.
     pub fn to_json(self) -> Value {
         json!({ "study": self.id(), "title": self.title(), "source": self.source() })
     }

@@ -18,6 +18,7 @@ const FOLDED: usize = 24;
 const CHARTS: usize = 8;
 
 /// The page of these studies.
+#[expect(clippy::missing_panics_doc, reason = "plain data becomes JSON")]
 pub fn page(studies: &[tailcut_study::Table]) -> Page {
     let data = serde_json::to_string(studies).expect("plain data");
     let title = match studies {

@@ -26,6 +26,10 @@ use tailcut_study::claims::Summary;
 use tailcut_study::{Options, Study, Table};
 
 /// Does what the arguments ask and prints to `out`.
+///
+/// # Errors
+/// An unknown study or case, options that it does not have, a failed run, results that cannot be written, or
+/// [`Failure::Interrupted`].
 pub fn study(command: &StudyCommand, out: &mut dyn Write) -> Result<(), Failure> {
     match command {
         StudyCommand::List { json } => list(*json, out),

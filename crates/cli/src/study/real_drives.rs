@@ -104,6 +104,9 @@ pub fn measure(
 }
 
 /// The cases that would run, one a line.
+///
+/// # Errors
+/// A file of points that cannot be read, and everything that is wrong with its rows.
 pub fn cases(given: &RealDriveOptions, options: &Options) -> Result<Vec<String>, Failure> {
     Ok(points(given, options, &[])?.iter().map(real_drives::case).collect())
 }
@@ -132,6 +135,9 @@ pub fn measured_rows(file: &Path) -> Result<Vec<MeasuredRow>, Failure> {
 }
 
 /// The text of a file.
+///
+/// # Errors
+/// [`Failure::Input`] if the file cannot be read or is not UTF-8.
 pub fn read(file: &Path) -> Result<String, Failure> {
     std::fs::read_to_string(file)
         .map_err(|error| Failure::Input(format!("cannot read {}: {error}", file.display())))

@@ -22,11 +22,17 @@ impl Runner<'_> {
     }
 
     /// Everything that a study needs, in the order in which it asked.
+    ///
+    /// # Errors
+    /// The first run that fails, in the order of the runs, or [`Failure::Interrupted`].
     pub fn measure(&self, study: &dyn Study, options: &Options) -> Result<Vec<Measured>, Failure> {
         self.measure_until(study, options, &mut |_| false)
     }
 
     /// As [`Runner::measure`], up to the runs at which `enough` returns true; these are not measured.
+    ///
+    /// # Errors
+    /// The first run that fails, in the order of the runs, or [`Failure::Interrupted`].
     pub fn measure_until(
         &self,
         study: &dyn Study,
@@ -42,6 +48,9 @@ impl Runner<'_> {
 
     /// As [`Runner::measure_until`]; `tell` is called a few times a second with the number of runs done
     /// and the number known so far.
+    ///
+    /// # Errors
+    /// The first run that fails, in the order of the runs, or [`Failure::Interrupted`].
     pub fn measure_telling(
         &self,
         study: &dyn Study,

@@ -37,7 +37,7 @@ pub struct FinePercentile {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunResult {
-    /// With a result.
+    /// The run has a result.
     Outcome(Box<Outcome>),
     /// Without; why.
     Failed(String),
@@ -45,6 +45,7 @@ pub enum RunResult {
 
 impl Outcome {
     /// The recorded part of `measured`.
+    #[expect(clippy::missing_panics_doc, reason = "plain data becomes JSON")]
     pub fn of(measured: &Measured) -> Outcome {
         let curves = [("all", &measured.all), ("read", &measured.reads), ("write", &measured.writes)];
         let some = curves.into_iter().filter(|(_, curve)| curve.count() > 0);

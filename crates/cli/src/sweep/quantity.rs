@@ -54,7 +54,7 @@ enum Name {
 /// The value of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figure {
-    /// In the quantity's unit.
+    /// The value, in the unit of the quantity.
     pub value: f64,
     /// False for a percentile that fewer than ten requests exceed: little more than chance; and for the life
     /// of a drive that still uses up erased blocks, which is too long.
@@ -135,7 +135,7 @@ impl Quantity {
         &self.kind
     }
 
-    /// Of a percentile, how many per cent.
+    /// The percentile in per cent, if the quantity is one.
     pub fn percentile(&self) -> Option<f64> {
         match self.what {
             QuantityKind::Percentile(percentile) => Some(percentile),

@@ -57,6 +57,7 @@ impl Records {
 
     /// How the run of that digest ended, if it is finished. It is read from its line, even in the process
     /// that wrote it.
+    #[expect(clippy::missing_panics_doc, reason = "only lines that could be read are kept")]
     pub fn get(&self, digest: &str) -> Option<RunResult> {
         let line: Line = serde_json::from_str(self.known.get(digest)?).expect("only whole lines are kept");
         Some(line.ended)

@@ -53,8 +53,10 @@ impl Table {
         Table { inner, columns }
     }
 
-    /// Adds a row. Panics when it has not as many cells as the head: a table with a gap shows
-    /// figures under wrong titles.
+    /// Adds a row, one cell per column.
+    ///
+    /// # Panics
+    /// If there are more or fewer cells than columns in the head: figures would be under wrong titles.
     pub fn row<S: AsRef<str>>(&mut self, cells: &[S]) -> &mut Table {
         assert_eq!(cells.len(), self.columns.len(), "a row has as many cells as the head");
         let cells = cells.iter().zip(&self.columns).map(|(text, &align)| cell(text.as_ref(), align));

@@ -17,6 +17,7 @@ impl Waiting {
     }
 
     /// Shows `what` until it is dropped.
+    #[expect(clippy::missing_panics_doc, reason = "the template is a constant")]
     pub fn new(what: impl Into<String>, quiet: bool) -> Waiting {
         if quiet || !std::io::stderr().is_terminal() {
             return Waiting(None);

@@ -23,6 +23,9 @@ use tailcut_torture::{EveryStep, Mutant, Plan};
 use verdict::ShrinkBudget;
 
 /// Does what the arguments ask and prints to `out`.
+///
+/// # Errors
+/// An unknown subject, planted bug or plan, a violation that was found, or [`Failure::Interrupted`].
 pub fn torture(arguments: &TortureArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let target = subject(&arguments.subject)?;
     let mutant = arguments.mutant.as_deref().map(mutant).transpose()?;

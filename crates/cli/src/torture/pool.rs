@@ -16,7 +16,7 @@ use tailcut_torture::{EveryStep, Mutant, Outcome, Plan, Tally, Violation, run};
 /// Where plans come from.
 #[derive(Clone, Debug)]
 pub enum Plans {
-    /// From seeds, for this.
+    /// Plans that seeds draw for this target.
     Seeds(Target),
     /// From one plan, with the power cut at the event of this number.
     Steps(EveryStep),

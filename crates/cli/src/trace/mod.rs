@@ -10,6 +10,9 @@ use std::io::Write;
 use tailcut_workload::trace::Options;
 
 /// Does what the arguments ask and prints to `out`.
+///
+/// # Errors
+/// An unknown format, a trace that cannot be read, or an output that cannot be written.
 pub fn trace(command: &TraceCommand, out: &mut dyn Write) -> Result<(), Failure> {
     match command {
         TraceCommand::Info { file, reading, json } => info::show(file, &options(reading)?, *json, out),

@@ -67,6 +67,9 @@ impl SuperblockState {
 
 impl<B: Block> Core<B> {
     /// The core of a new array; it keeps superblocks if it has an identity.
+    ///
+    /// # Panics
+    /// If `disks` is empty or its length is not `config.drives`.
     pub fn new(config: &ArrayConfig, disks: &[Disk], identity: Option<u128>) -> Core<B> {
         assert_eq!(disks.len(), config.drives as usize, "as many drives as configured");
         let drive_blocks = disks.iter().map(|disk| disk.blocks).min().expect("an array has drives");

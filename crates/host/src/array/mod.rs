@@ -74,6 +74,26 @@ use tailcut_base::{Op, Status, Time};
 use token_scheduling::EpochFigures;
 
 /// An array of drives.
+///
+/// # Examples
+/// ```
+/// use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
+/// use tailcut_host::array::{Array, ArrayConfig};
+/// use tailcut_host::{Disk, Fingerprint, Mirror, Request, Response};
+///
+/// let config = ArrayConfig { drives: 4, ..ArrayConfig::default() };
+/// let disk = Disk { blocks: 1 << 16, depth: 32, most_blocks: 256, volatile_cache: false, copies: 1 };
+/// let mut array = Array::<Fingerprint>::fresh(&config, &vec![disk; 4]);
+/// let (op, class, mirror, data) = (Op::Read, Class::DEFAULT, Mirror::Any, Vec::new());
+/// let read = Request { id: 7, op, fua: false, class, fail_fast: false, mirror, block: 9, blocks: 1, data };
+/// array.submit(Time::ZERO, read).expect("it accepts requests");
+///
+/// let (drive, sent) = array.sent().pop().expect("one block is on one drive");
+/// let (id, status, busy_for, spans) = (sent.id, Status::Success, Nanos::ZERO, Spans::new());
+/// let response = Response { id, status, data: vec![Fingerprint(3)], busy_for, spans };
+/// array.answered(Time::ZERO, drive, response);
+/// assert_eq!(array.answers()[0].data, [Fingerprint(3)]);
+/// ```
 #[derive(Debug)]
 pub struct Array<B: Block> {
     core: Core<B>,

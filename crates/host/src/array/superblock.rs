@@ -127,7 +127,10 @@ impl MemberSuperblock {
         .find_map(|(differs, what)| differs.then_some(what))
     }
 
-    /// Encodes the superblock as the bytes of a block. Panics with more than [`MEMBERS_MAX`] members.
+    /// Encodes the superblock as the bytes of a block.
+    ///
+    /// # Panics
+    /// If the array has more than [`MEMBERS_MAX`] members.
     pub fn encode(&self) -> Vec<u8> {
         assert!(self.presence.len() <= MEMBERS_MAX, "checked when the array is made or opened");
         let mut bytes = Vec::with_capacity(BLOCK_LEN);

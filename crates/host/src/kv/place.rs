@@ -11,12 +11,12 @@ id! {
 /// The location of an item, in memory or on flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In the front.
+    /// The item is in memory, in the front.
     Front {
         /// Its record.
         unit: FrontUnit,
     },
-    /// In the log.
+    /// The item is on flash, in the log.
     Log {
         /// Offset from the start of the disk, in units of [`UNIT`] bytes; below 2^38, so a disk has at most 4
         /// TiB.

@@ -186,6 +186,9 @@ impl Header {
     }
 
     /// Decodes the header in the first [`Header::BYTES`] bytes of `bytes`, as in memory.
+    ///
+    /// # Panics
+    /// If `bytes` has fewer than [`Header::BYTES`] bytes.
     #[inline]
     pub fn decode(bytes: &[u8]) -> Header {
         let bytes: &[u8; Header::BYTES] = bytes.first_chunk().expect("a header is there");

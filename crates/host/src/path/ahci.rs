@@ -41,6 +41,9 @@ pub struct AhciPorts {
 
 impl Ahci {
     /// A controller with a drive on each of these ports.
+    ///
+    /// # Panics
+    /// If `count` is not in 1 to [`PORTS`], or `slots` not in 1 to [`SLOTS`].
     pub fn new(ports: AhciPorts) -> Ahci {
         let AhciPorts { count, slots } = ports;
         assert!((1..=PORTS).contains(&count) && (1..=SLOTS).contains(&slots), "AHCI has no more");

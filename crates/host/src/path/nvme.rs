@@ -36,6 +36,9 @@ pub struct NvmeDrives {
 
 impl Nvme {
     /// The controllers of these drives.
+    ///
+    /// # Panics
+    /// If the number of controllers, of their queue pairs, or of entries of a queue is zero.
     pub fn new(drives: NvmeDrives) -> Nvme {
         let NvmeDrives { count, pairs, depth } = drives;
         assert!(count > 0 && pairs > 0 && depth > 0, "there is something to issue to, and from");

@@ -72,6 +72,9 @@ impl PathQueue {
     }
 
     /// Issues the first request of a FIFO. None if the FIFO is empty or the device is busy.
+    ///
+    /// # Panics
+    /// If the request is in flight already.
     #[inline]
     pub fn issue(&mut self, now: Time, queue: QueueId) -> Option<RequestId> {
         if self.fifos[queue as usize].is_empty() {
@@ -92,6 +95,9 @@ impl PathQueue {
 
     /// The device has completed a request. Returns the interrupt that this raises; None if `is_quiet`,
     /// because the waiter polls.
+    ///
+    /// # Panics
+    /// If the request is not in flight.
     #[inline]
     pub fn completed(&mut self, request: RequestId, is_quiet: bool) -> Option<Vector> {
         let tag = self.tags[request as usize].expect("it is in flight");

@@ -76,6 +76,21 @@ pub struct Answer {
 /// The alignment layer. Call [`Unaligned::submit`] for each request, then [`Unaligned::next_request`] until
 /// there is none; pass each completion from the disk to [`Unaligned::respond`], and collect
 /// [`Unaligned::next_answer`].
+///
+/// # Examples
+/// ```
+/// use tailcut_base::{Class, Op};
+/// use tailcut_host::unaligned::{Ask, Kind};
+/// use tailcut_host::{Disk, Pool, Unaligned};
+///
+/// let disk = Disk { blocks: 100, depth: 8, most_blocks: 32, volatile_cache: false, copies: 1 };
+/// let (mut layer, mut pool) = (Unaligned::new(disk, true), Pool::default());
+/// let (kind, class, data) = (Kind::Read, Class::DEFAULT, Vec::new());
+/// layer.submit(Ask { name: 1, kind, fua: false, class, offset: 5000, bytes: 4000, data });
+/// // Bytes 5000 to 8999 are in blocks 1 and 2.
+/// let request = layer.next_request(&mut pool).expect("the disk is idle");
+/// assert_eq!((request.op, request.block, request.blocks), (Op::Read, 1, 2));
+/// ```
 #[derive(Debug)]
 pub struct Unaligned {
     disk: Disk,
@@ -127,7 +142,10 @@ impl Unaligned {
         }
     }
 
-    /// Submits a request, which must lie within the disk.
+    /// Submits a request.
+    ///
+    /// # Panics
+    /// If the request reaches beyond the end of the disk.
     pub fn submit(&mut self, ask: Ask) {
         let is_flush = ask.kind == Kind::Flush;
         let entry = Entry::new(ask, self.trims_to_zeros, self.disk.volatile_cache);

@@ -7,7 +7,7 @@
 //! On a server with several drives, a request begins with `@` and the name of the drive.
 
 use tailcut_base::control::{Control, ControlReply, GcThresholds, Windows};
-use tailcut_base::plm::Window;
+use tailcut_base::plm::{Config, Log, State, Window};
 use tailcut_base::quantity::parse_time;
 use tailcut_base::{BadValue, Time};
 
@@ -199,15 +199,41 @@ pub fn show(reply: &ControlReply) -> String {
         ControlReply::Thresholds(GcThresholds { low, high }) => format!("low {low}\nhigh {high}\n"),
         ControlReply::Answer(is_so) => format!("{}\n", if *is_so { "yes" } else { "no" }),
         ControlReply::PredictableLatency { is_enabled, config } => {
-            format!("enabled {}\n{config:?}\n", if *is_enabled { "yes" } else { "no" })
+            let Config { events, reads, writes, time_ms } = config;
+            let enabled = if *is_enabled { "yes" } else { "no" };
+            format!("enabled {enabled}\nevents {events}\nreads {reads}\nwrites {writes}\ntime {time_ms} ms\n")
         }
         ControlReply::Window(Window::Deterministic) => String::from("deterministic\n"),
         ControlReply::Window(Window::NonDeterministic) => String::from("non-deterministic\n"),
-        ControlReply::Log(log) => format!("{log:?}\n"),
+        ControlReply::Log(log) => show_log(log),
         ControlReply::Done => String::from("done\n"),
         ControlReply::Invalid => String::from("refused: the values do not fit the drive or its state\n"),
         ControlReply::Unsupported => String::from("refused: the drive does not know this call\n"),
     }
+}
+
+/// One `name value` line per field of the log; a number without a bound is `unlimited`.
+fn show_log(log: &Log) -> String {
+    let state = match log.state {
+        State::Off => "off",
+        State::Deterministic => "deterministic",
+        State::NonDeterministic => "non-deterministic",
+    };
+    let mut text = format!("window {state}\nevents {}\n", log.events);
+    for (name, value, unit) in [
+        ("reads typical", log.reads_typical, ""),
+        ("writes typical", log.writes_typical, ""),
+        ("time maximum", log.time_maximum_ms, " ms"),
+        ("rest minimum high", log.rest_high_ms, " ms"),
+        ("rest minimum low", log.rest_low_ms, " ms"),
+        ("reads left", log.reads_left, ""),
+        ("writes left", log.writes_left, ""),
+        ("time left", log.time_left_ms, " ms"),
+    ] {
+        let line = if value == u64::MAX { "unlimited".into() } else { format!("{value}{unit}") };
+        text += &format!("{name} {line}\n");
+    }
+    text
 }
 
 /// Formats the reply to an invalid line.
@@ -332,6 +358,17 @@ mod tests {
             "{why}"
         );
         assert_eq!(show_reply(&call, &ControlReply::Done), "done\n");
+    }
+
+    #[test]
+    fn windows_are_shown_as_names_and_values() {
+        let config = Config { events: Events::READS.and(Events::TIME), reads: 100, writes: 0, time_ms: 5 };
+        let shown = show(&ControlReply::PredictableLatency { is_enabled: true, config });
+        assert_eq!(shown, "enabled yes\nevents reads,time\nreads 100\nwrites 0\ntime 5 ms\n");
+        let (state, reads_left) = (State::Deterministic, u64::MAX);
+        let shown = show(&ControlReply::Log(Log { state, reads_left, time_left_ms: 7, ..Log::default() }));
+        assert!(shown.starts_with("window deterministic\nevents none\nreads typical 0\n"), "{shown}");
+        assert!(shown.ends_with("reads left unlimited\nwrites left 0\ntime left 7 ms\n"), "{shown}");
     }
 
     #[test]

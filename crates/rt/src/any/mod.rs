@@ -19,7 +19,7 @@ use tailcut_ssd::{Precondition, Ssd, SsdConfig};
 /// A drive of any kind.
 #[derive(Debug)]
 pub enum AnyDrive {
-    /// In memory, without delay.
+    /// A drive in memory, without delay.
     Memory(MemoryDrive),
     /// An emulated SSD.
     Emulated(Box<EmulatedSsd>),
@@ -158,7 +158,7 @@ impl AnyDrive {
 /// Where an emulated drive runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// In the loop that uses it.
+    /// The drive runs in the loop that uses it.
     Inline,
     /// On its own core.
     OwnCore(CoreOptions),

@@ -178,7 +178,7 @@ fn settle<D: Drive>(array: &mut ServedArray<D>, pace: &mut impl Pace) -> Result<
                 Status::NoSpace if array.array().is_ready() => Ok(()),
                 Status::Success => Ok(()),
                 status => Err(ArrayError::Failed(format!(
-                    "the first flush was answered with {status:?}; the array is {}",
+                    "the first flush was answered with {status}; the array is {}",
                     array.array().condition()
                 ))),
             };

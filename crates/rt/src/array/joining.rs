@@ -46,7 +46,10 @@ impl<D: Drive> ServedArray<D> {
     /// Replaces a missing drive by another with any content: it is erased, and then rebuilt.
     ///
     /// # Errors
-    /// If the drive is too small: it is returned, and nothing has changed. Panics if the slot is not free.
+    /// If the drive is too small: it is returned, and nothing has changed.
+    ///
+    /// # Panics
+    /// If the array has no slot `member`, or it is not free.
     pub fn erase_and_replace(
         &mut self,
         now: Time,

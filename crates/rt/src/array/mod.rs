@@ -98,6 +98,9 @@ impl<D: Drive> ServedArray<D> {
     ///
     /// # Errors
     /// If the process is out of descriptors.
+    ///
+    /// # Panics
+    /// If `found` names none of the drives.
     pub fn open(
         now: Time,
         config: &ArrayConfig,
@@ -249,7 +252,10 @@ impl<D: Drive> ServedArray<D> {
     /// Replaces a missing drive by a blank one, and starts a rebuild on it. `id` is 128 random bits.
     ///
     /// # Errors
-    /// If the drive is too small: it is returned, and nothing has changed. Panics if the slot is not free.
+    /// If the drive is too small: it is returned, and nothing has changed.
+    ///
+    /// # Panics
+    /// If the array has no slot `member`, or it is not free.
     pub fn replace(&mut self, now: Time, member: usize, drive: D, id: MemberId) -> Result<(), (TooSmall, D)> {
         assert_eq!(self.is_free(member), Ok(true), "a drive that serves is not replaced");
         if let Err(why) = self.array.replace(now, DriveId::at(member), drive.disk(), id) {

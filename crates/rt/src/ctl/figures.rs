@@ -69,7 +69,7 @@ pub(super) fn status(drive: &AnyDrive) -> String {
                 }
             }
             if let Some((member, status)) = array.not_erased() {
-                writeln!(text, "warning: the drive for place {member} cannot be erased: {status:?}")
+                writeln!(text, "warning: the drive for place {member} cannot be erased: {status}")
                     .expect(GROWS);
             }
             for sentence in drive.left_out() {

@@ -21,9 +21,9 @@ pub struct AdminRequest {
 /// The result of an administrative request to one service.
 #[derive(Clone, Debug)]
 pub enum Answer {
-    /// In words.
+    /// A reply of one or more lines.
     Text(String),
-    /// In counters.
+    /// Counters, to be formatted for Prometheus.
     Metrics(Metrics),
 }
 
@@ -57,6 +57,9 @@ impl Steering {
     }
 
     /// The drive has replied to calls, in the order of submission.
+    ///
+    /// # Panics
+    /// If the drive replies to a call that was not made here.
     pub fn replied(&mut self, replies: impl Iterator<Item = (Control, ControlReply)>) {
         for (call, reply) in replies {
             let asked = self.calls.pop_front().expect("nobody else calls");

@@ -80,7 +80,7 @@ impl<D: Drive> FailStop<D> {
         if self.failure.is_none() {
             let model = self.drive.identify().model;
             self.failure = Some(format!(
-                "{model}: {what} failed ({status:?}); what was not flushed before may be lost, and nothing \
+                "{model}: {what} failed ({status}); what was not flushed before may be lost, and nothing \
                  more is written to it: check the device, and start again"
             ));
         }

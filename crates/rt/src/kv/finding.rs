@@ -72,6 +72,7 @@ pub fn find<D: Drive>(
 ///
 /// # Errors
 /// See [`CannotFind`].
+#[expect(clippy::missing_panics_doc, reason = "a store in one part has one engine")]
 pub fn find_whole<D: Drive>(
     drive: &mut D,
     settings: Settings,

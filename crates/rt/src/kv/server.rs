@@ -241,6 +241,9 @@ impl<D: Steered + Send + 'static> Server<D> {
 
     /// Stops accepting connections, completes requests in flight, makes writes durable, and returns the
     /// drive.
+    ///
+    /// # Panics
+    /// If a thread of the server has panicked: its panic continues here.
     pub fn stop(self) -> Served<D> {
         // While the worker threads can still answer.
         if let Some((control_server, stop)) = self.control_server {

@@ -334,7 +334,7 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
     /// Executes a single request, and returns its latency.
     ///
     /// # Errors
-    /// If it fails.
+    /// The drive answers with another status than success.
     pub fn one(&mut self, op: Op, block: u64, blocks: u32) -> Result<Nanos, Failed> {
         let began = self.pace.now();
         let io = self.ios.insert(Io { load: 0, op, began, sectors: 0, parts: 1, widens: false });
@@ -371,6 +371,9 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
     }
 
     /// Replaces the drive, which has nothing in flight, by another of the same size and kind.
+    ///
+    /// # Panics
+    /// If requests are in flight, or the new drive differs in size, depth or cache from the one before.
     pub fn replace(&mut self, drive: D) {
         assert!(self.requests.is_empty(), "nothing is in flight");
         assert_eq!(drive.disk(), self.drive.disk(), "it is like the one before");

@@ -59,6 +59,10 @@ const MOST_BLOCKS: u64 = 4 << 20;
 /// Probes the simulated drive in the parts in which the real one was probed, filled to the same level. Long
 /// writes are replaced by preconditioning: a drive filled sequentially for `Reads` and `Light`, and one in
 /// the steady state of random writes for `Worn` and `Calls`.
+#[expect(
+    clippy::missing_panics_doc,
+    reason = "a drive whose writes were measured is probed in one state at least"
+)]
 pub fn simulate(estimate: &Estimate, of: &Measured, watch: &dyn Watch) -> Measured {
     let estimate = &estimate.smaller(MOST_BLOCKS);
     if !of.has_writes() {

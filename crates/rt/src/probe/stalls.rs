@@ -20,6 +20,7 @@ const LEAST: usize = 30;
 /// `above` lie uniformly between `above` and the full duration: nine tenths of them within nine tenths of
 /// that range. The last tenth, which includes reads that met more than one stall, is not used. None if too
 /// few reads waited that long.
+#[expect(clippy::missing_panics_doc, reason = "the reads that waited long are counted before")]
 pub fn edge(waits: impl Iterator<Item = Nanos>, above: Nanos) -> Option<Edge> {
     let mut long: Vec<Nanos> = waits.filter(|&wait| wait > above).collect();
     long.sort_unstable();

@@ -45,7 +45,10 @@ impl<T> Mailbox<T> {
         self.wake(state);
     }
 
-    /// Adds a message and wakes the thread if it sleeps; returns the message if the thread was asked to stop.
+    /// Adds a message and wakes the thread if it sleeps, unless the thread was asked to stop.
+    ///
+    /// # Errors
+    /// The message, if the thread was asked to stop.
     pub fn offer(&self, message: T) -> Result<(), T> {
         let mut state = self.lock();
         if state.is_stopping {

@@ -228,6 +228,9 @@ impl<M> Reactor<M> {
     }
 
     /// Watches a source that is watched for other events.
+    ///
+    /// # Panics
+    /// If the source is not watched.
     pub fn watch_for(&self, source: impl AsFd, token: Token, flags: EventFlags) {
         epoll::modify(&self.epoll, source, token.into(), flags)
             .expect("a socket that is watched can be watched otherwise");

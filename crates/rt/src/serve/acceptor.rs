@@ -75,6 +75,9 @@ enum HandshakeState {
 impl Acceptor {
     /// An acceptor for `listener` that offers the exports of `offer`, each with its route; with a gate if it
     /// offers TLS. `stop` stops it.
+    ///
+    /// # Errors
+    /// The error of epoll or an eventfd: the process has too many open files, or the system lacks memory.
     #[allow(clippy::too_many_arguments)]
     pub fn new(
         listener: Listener,

@@ -40,6 +40,9 @@ impl Budget {
     }
 
     /// Releases `bytes` of a connection that holds `held`.
+    ///
+    /// # Panics
+    /// If `bytes` is above `held`.
     pub fn give_back(&mut self, held: &mut u64, bytes: u64) {
         let after = held.checked_sub(bytes).expect("only what was taken is given back");
         self.used -= self.of_common(*held) - self.of_common(after);

@@ -80,6 +80,9 @@ struct Services {
 
 impl ControlServer {
     /// A control server that listens at `windows`, and that `stop` stops.
+    ///
+    /// # Errors
+    /// The error of epoll or an eventfd: the process has too many open files, or the system lacks memory.
     pub fn new(
         windows: Windows,
         asked: Vec<Box<dyn AdminTarget>>,

@@ -65,7 +65,7 @@ pub struct KindFigures {
 /// Counters of one drive.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
-    /// By kind, in the order of [`Kind::ALL`].
+    /// Counters by kind of request, in the order of [`Kind::ALL`].
     pub kinds: [KindFigures; Kind::ALL.len()],
     /// Rejected requests: malformed, out of range, or not permitted.
     pub refused: u64,

@@ -27,6 +27,9 @@ pub struct Members {
 
 impl Members {
     /// The members that an array has on these drives.
+    ///
+    /// # Panics
+    /// If the members of the array are drives, and a drive is divided into several sets.
     pub fn of<P: Probe>(config: &ArrayConfig, drives: &[Ssd<P>]) -> Members {
         let are_sets = config.members == Kind::Sets;
         let member = |(drive, ssd): (usize, &Ssd<P>)| {

@@ -40,7 +40,7 @@ spent! {
     Spin = "spinning",
     /// Making threads ready, from a thread.
     Wake = "waking",
-    /// From one thread to another.
+    /// Switching from one thread to another.
     Switch = "context switches",
     /// Cold caches after that.
     Refill = "cache refill",

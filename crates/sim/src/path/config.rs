@@ -100,7 +100,10 @@ impl HostConfig {
         !self.strategy.is_empty()
     }
 
-    /// The strategy. Panics when there is none or it has been found wrong.
+    /// The strategy that the text of the configuration describes.
+    ///
+    /// # Panics
+    /// If there is no strategy, or it is invalid: the configuration must have been checked.
     pub fn described(&self) -> Strategy {
         Strategy::parse(&self.strategy).expect("the configuration has been checked")
     }

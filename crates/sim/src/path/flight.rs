@@ -8,7 +8,7 @@ use tailcut_host::path::{Finisher, QueueId};
 /// What stands in a FIFO, or is with a drive, or comes back from it.
 #[derive(Clone, Debug)]
 pub(super) struct Flight {
-    /// As its drive sees it.
+    /// The command as its drive sees it.
     pub command: Command,
     pub drive: usize,
     /// The thread that waits for just this.

@@ -13,7 +13,7 @@ pub(super) enum Stage {
     Rest,
     /// Its application.
     Application,
-    /// From the system call to the command.
+    /// The submitting thread, from the system call to the command.
     Enter,
     /// Issuing what else the array has made of its request.
     Launching,

@@ -139,7 +139,7 @@ pub struct LogReport {
 pub struct GroupReport {
     /// The state: front end, idle, collecting.
     pub state: String,
-    /// How many.
+    /// Number of reads.
     pub reads: u64,
     /// Their mean time in the array, in ns.
     pub mean_ns: f64,

@@ -110,7 +110,7 @@ pub struct TimeBreakdown {
 /// Pages programmed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Programs {
-    /// With data of the host.
+    /// Pages programmed with data of the host.
     pub user: u64,
     /// By garbage collection and wear levelling.
     pub gc: u64,
@@ -119,11 +119,11 @@ pub struct Programs {
 /// Erases per block.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Wear {
-    /// Of the least worn block.
+    /// Erases of the least worn block.
     pub least: u32,
     /// The mean.
     pub mean: f64,
-    /// Of the most worn block.
+    /// Erases of the most worn block.
     pub most: u32,
 }
 

@@ -40,7 +40,7 @@ pub struct HostReport {
 pub struct PredictionReport {
     /// The predicted service.
     pub of: String,
-    /// How many.
+    /// Number of predictions.
     pub count: u64,
     /// Mean of the observed times in ns.
     pub mean_ns: f64,

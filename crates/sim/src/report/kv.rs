@@ -45,7 +45,7 @@ pub struct KvReport {
 }
 
 impl KvReport {
-    /// Of what a server did.
+    /// The report of a server's counters.
     pub fn new(figures: &KvFigures) -> KvReport {
         let total = figures.time.total().0.max(1) as f64;
         let share =

@@ -73,7 +73,7 @@ pub struct OperationReport {
     pub kind: String,
     /// How many ended.
     pub count: u64,
-    /// Of them per second.
+    /// Operations of this kind per second.
     pub per_s: f64,
     /// As the application sees them: processor time, every block that is waited for, and of a put every
     /// wait for room. Limit: the processor time, for what a memtable or a cache has.

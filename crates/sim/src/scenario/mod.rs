@@ -170,6 +170,20 @@ impl Configure for Limits {
 const MOST_ROUNDS: u64 = 1_000_000;
 
 /// Everything that a run needs.
+///
+/// # Examples
+/// ```
+/// use tailcut_sim::Scenario;
+/// use tailcut_sim::measured::{Run, measure};
+/// use tailcut_sim::world::Limits;
+/// use tailcut_ssd::Preset;
+///
+/// let mut scenario = Scenario { device: Preset::G.config(), run: Limits::NONE, ..Scenario::default() };
+/// scenario.workload.requests = 1000;
+/// let run = Run { label: "example".into(), scenario };
+/// let measured = measure(&run, &|| false).expect("a valid scenario");
+/// assert_eq!(measured.all.count(), 1000);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
     /// Seed of all random streams.

@@ -89,7 +89,7 @@ impl<P: Probe> Storage for SimulatedArray<P> {
         let busy = drives.iter().position(|drive| drive.next_event() != Time::NEVER);
         match busy {
             Some(drive) => format!("drive {drive} still has work"),
-            None => format!("the array waits for no drive: {:?}", SimulatedArray::array(self).condition()),
+            None => format!("the array waits for no drive: {}", SimulatedArray::array(self).condition()),
         }
     }
 

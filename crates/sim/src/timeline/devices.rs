@@ -67,7 +67,7 @@ impl DriveCounts {
     }
 }
 
-/// In what part R-groups were seen.
+/// How often an R-group was seen in each role.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Roles {
     /// Times that it was the front end.

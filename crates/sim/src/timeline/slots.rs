@@ -52,7 +52,10 @@ impl<T: Slot> Slots<T> {
         &self.slots
     }
 
-    /// The slot of a moment, which must not lie in an earlier slot than the one before.
+    /// The slot of `now`. Moments must not fall back behind the slot of the one before.
+    ///
+    /// # Panics
+    /// If `now` is before the origin.
     #[inline]
     pub fn at(&mut self, now: Time) -> &mut T {
         if now >= self.end {
@@ -90,6 +93,9 @@ impl<T: Slot> Slots<T> {
     }
 
     /// Gives them the width of others, which have the same origin and are at least as wide, and as many.
+    ///
+    /// # Panics
+    /// If the origins or widths do not fit, or `others` has fewer slots.
     pub fn match_with<U: Slot>(&mut self, others: &Slots<U>) {
         while self.width < others.width {
             self.halve();

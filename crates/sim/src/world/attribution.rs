@@ -41,7 +41,7 @@ pub struct LatencyRange {
 }
 
 impl LatencyRange {
-    /// How many.
+    /// Number of requests.
     pub fn count(&self) -> u64 {
         self.ranks.end - self.ranks.start
     }
@@ -50,7 +50,7 @@ impl LatencyRange {
 /// Some of the requests, by rank.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Part {
-    /// How many.
+    /// Number of requests.
     pub count: u64,
     /// The time that they spent on each cause, in ns.
     pub nanos: [u128; CAUSES],

@@ -79,8 +79,10 @@ impl Checker {
         }
     }
 
-    /// A command has completed. Panics when a read returned something else than was last written:
-    /// such a device, or its model, is broken.
+    /// A command has completed: verifies the content that a read returned.
+    ///
+    /// # Panics
+    /// If a read returned something else than was last written: the device, or its model, is broken.
     #[inline(always)]
     pub fn completed(&mut self, op: Op, completion: &Completion, expected: u64, number: u64) {
         if !self.on {

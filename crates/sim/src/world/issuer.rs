@@ -12,7 +12,7 @@ const AHEAD: usize = 48;
 pub(super) enum Due {
     /// It is due; its latency counts from the moment given.
     Now(Time),
-    /// At that moment.
+    /// A request is due at that moment.
     At(Time),
     /// When one of its requests completes.
     AfterCompletion,

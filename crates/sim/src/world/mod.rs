@@ -172,6 +172,10 @@ impl<D: Device> World<D> {
     /// Runs to the end, or until `watch` breaks; requests in flight are waited for either way, so
     /// that every request is answered. `at_ramp_end` is called when the ramp is over. Returns true
     /// when `watch` ended the run.
+    ///
+    /// # Errors
+    /// The run cannot end or has no result: the device makes no progress, requests complete without time, or
+    /// none was issued; see [`RunError`].
     pub fn run(
         &mut self,
         watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
@@ -183,7 +187,8 @@ impl<D: Device> World<D> {
     /// As [`World::run`], with an observer.
     ///
     /// # Errors
-    /// See [`RunError`].
+    /// The run cannot end or has no result: the device makes no progress, requests complete without time, or
+    /// none was issued; see [`RunError`].
     pub fn run_observed(
         &mut self,
         watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,

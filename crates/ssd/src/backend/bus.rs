@@ -171,6 +171,9 @@ impl Buses {
     }
 
     /// Takes the bus for command cycles alone.
+    ///
+    /// # Panics
+    /// If the bus is busy at `now`, or its last use ended without its event being served.
     #[inline]
     pub fn take(&mut self, channel: ChannelId, now: Time, time: Nanos) {
         let channel = &mut self.channels[channel];
@@ -182,6 +185,9 @@ impl Buses {
 
     /// Takes the bus for `pages` pages of a LUN, `page` each. Returns their end, which is an event for data
     /// of reads.
+    ///
+    /// # Panics
+    /// If the bus is busy at `now`, or its last use ended without its event being served.
     #[inline]
     pub fn carry(
         &mut self,

@@ -135,6 +135,16 @@ impl Configure for WearConfig {
 }
 
 /// Everything that describes a drive.
+///
+/// # Examples
+/// ```
+/// use tailcut_ssd::Preset;
+///
+/// let mut config = Preset::G.config();
+/// assert_eq!(config.check_space(), Ok(()));
+/// config.ftl.spare = 0;
+/// assert!(config.check_space().unwrap_err().message.contains("set spare to at least"));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct SsdConfig {
     /// Where the other values came from.
@@ -262,6 +272,10 @@ impl SsdConfig {
     }
 
     /// What preemption needs of the rest.
+    ///
+    /// # Errors
+    /// A key that preemption contradicts: a chip that serves in order, collection that is not preemptible, or
+    /// resets of programs with a mapping by block.
     pub fn check_preemption(&self) -> Result<(), Problem> {
         if !self.preempt.is_on() {
             return Ok(());
@@ -361,6 +375,10 @@ impl SsdConfig {
 
     /// The most logical pages that leave garbage collection room to work: a plane's open blocks,
     /// the reserve and the blocks kept free by the low mark hold no data for good.
+    ///
+    /// # Errors
+    /// The drive offers no page to the host, or its planes would hold more logical pages than their blocks
+    /// that may keep data; the message names the spare that would do.
     pub fn check_space(&self) -> Result<(), BadValue> {
         let g = &self.geometry;
         let kept = self.blocks_kept();

@@ -9,7 +9,7 @@ use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 tailcut_base::choice! {
     /// How fast a superblock is emptied.
     pub enum CollectionPace {
-        /// As fast as `gc.copies` allows.
+        /// Collection as fast as `gc.copies` allows.
         Eager = "eager",
         /// In step with the host's writes, so that as much is reclaimed as is written; faster where fewer
         /// superblocks are free than wanted.

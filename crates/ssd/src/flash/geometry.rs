@@ -216,6 +216,18 @@ impl Geometry {
 }
 
 /// The numbering of a geometry, worked out once: what contains what.
+///
+/// # Examples
+/// ```
+/// use tailcut_ssd::Preset;
+/// use tailcut_ssd::flash::{BlockId, Layout, PlaneId};
+///
+/// let geometry = Preset::G.config().geometry;
+/// let layout = Layout::new(&geometry);
+/// let page = layout.page_at(BlockId::new(geometry.blocks), 5);
+/// assert_eq!(layout.offset_of(page), 5);
+/// assert_eq!(layout.plane_of_block(layout.block_of(page)), PlaneId::new(1));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Pages of a block.

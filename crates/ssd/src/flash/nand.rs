@@ -137,7 +137,11 @@ impl NandArray {
         LogicalPage::new(self.pages[physical.index() * self.stride])
     }
 
-    /// Reads a page: asserts that there is something to read.
+    /// Reads a page: the fingerprint of its content, or 0 on a drive that keeps none.
+    ///
+    /// # Panics
+    /// If the page was not programmed since the erase of its block, or was spoiled by a reset and no pending
+    /// read kept its content.
     #[inline(always)]
     pub fn read(&self, physical: PhysicalPage) -> u32 {
         let block = &self.blocks[self.layout.block_of(physical)];
@@ -163,6 +167,9 @@ impl NandArray {
     /// A program of page `reset` was reset: the pages of its word line, from page `first` to page offset
     /// `end` of the block, hold nothing any more and count as used. With `keep` the content of those
     /// that were programmed is kept for the reads that are pending.
+    ///
+    /// # Panics
+    /// If the block is bad, or `reset` is not the next page of its block to be programmed.
     pub fn spoil(&mut self, first: PhysicalPage, reset: PhysicalPage, end: u32, keep: bool) {
         let id = self.layout.block_of(first);
         let block = &mut self.blocks[id];
@@ -195,6 +202,9 @@ impl NandArray {
 
     /// Programs a page; false when the program fails and the block is bad from now on. The page
     /// counts as used either way.
+    ///
+    /// # Panics
+    /// If the block is bad, or the page is not the next of its block.
     #[inline]
     pub fn program(&mut self, physical: PhysicalPage, logical: LogicalPage, content: u32) -> bool {
         let fails = self.program_faults.strikes();
@@ -227,6 +237,9 @@ impl NandArray {
 
     /// Declares the first `pages` of a block that was never erased programmed, while a drive is being
     /// prepared.
+    ///
+    /// # Panics
+    /// If the block is bad, or `pages` is above the pages of a block.
     pub fn prepare_block(&mut self, block: BlockId, pages: u32) {
         let block = &mut self.blocks[block];
         assert!(!block.bad && pages <= self.layout.pages.get());
@@ -234,6 +247,9 @@ impl NandArray {
     }
 
     /// Erases a block; false when the erase fails and the block is bad from now on.
+    ///
+    /// # Panics
+    /// If the block is bad.
     pub fn erase(&mut self, block: BlockId) -> bool {
         let fails = self.erase_faults.strikes();
         let id = block;

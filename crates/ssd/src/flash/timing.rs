@@ -210,6 +210,7 @@ impl Phases {
     }
 
     /// The longest cell time of a program.
+    #[expect(clippy::missing_panics_doc, reason = "the array of cell times is not empty")]
     pub fn program_cell_most(&self) -> Nanos {
         self.program.into_iter().max().expect("there are four")
     }

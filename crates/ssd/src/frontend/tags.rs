@@ -106,7 +106,10 @@ impl TaggedCommand {
         Nanos(self.busy_until.0.saturating_sub(now.0))
     }
 
-    /// Marks a page done. Each page is done once.
+    /// Marks page `page` of the command done, counted from 0.
+    ///
+    /// # Panics
+    /// If the page is done already.
     #[inline]
     pub fn page_done(&mut self, page: u32) {
         assert!(self.remaining > 0, "a page was done twice");

@@ -14,7 +14,6 @@ use crate::frontend::behaviour::{Accuracy, Prediction, Service, WaitPrediction};
 use crate::frontend::link::Arrival;
 use crate::holder::HOLDERS;
 use crate::mapping::Mapping;
-use crate::mapping::ftl::Location;
 use crate::mapping::precondition::Precondition;
 use crate::probe::Probe;
 use crate::request::{EntryId, Kind, Tag};
@@ -31,6 +30,23 @@ use tailcut_base::{BadValue, Command, CommandId, Completion, Device, Nanos, Op, 
 /// done. Its events are one per LUN (its cells are done), one per channel (the bus is free again) and one
 /// per direction of the link (something has arrived). The cost of an event does not depend on the size of
 /// the drive or the depth of its queue.
+///
+/// # Examples
+/// ```
+/// use tailcut_base::{Command, CommandId, Device, Op, Status, Submit, Time};
+/// use tailcut_ssd::{Preset, Ssd};
+///
+/// let mut drive = Ssd::new(&Preset::G.config(), 1, false);
+/// let read = Command { op: Op::Read, sectors: 8, ..Command::flush(CommandId(7)) };
+/// assert_eq!(drive.submit(Time::ZERO, &read), Submit::Accepted);
+/// let mut completions = Vec::new();
+/// while completions.is_empty() {
+///     drive.advance(drive.next_event(), &mut completions);
+/// }
+/// assert_eq!(completions[0].status, Status::Success);
+/// // Every nanosecond of its latency has a cause.
+/// assert_eq!(completions[0].spans.total(), completions[0].at.since(Time::ZERO));
+/// ```
 #[derive(Debug)]
 pub struct Ssd<P: Probe = ()> {
     config: SsdConfig,
@@ -112,29 +128,6 @@ impl<P: Probe> Ssd<P> {
     /// The latest moment that the drive's timers can hold.
     pub fn horizon(&self) -> Time {
         self.backend.horizon()
-    }
-
-    /// The content of a logical page if the power went now: what flash has, and with a capacitor what is in
-    /// the buffer. The mapping counts as known after a power cut; how a drive finds it again is not modelled.
-    pub fn content_after_power_cut(&self, logical: LogicalPage) -> u32 {
-        match self.mapping.map().lookup(logical) {
-            Location::Buffer(entry) if !self.frontend.has_capacitor() => {
-                match self.frontend.entry(entry).old {
-                    PhysicalPage::NONE => 0,
-                    old => self.mapping.content_of(old),
-                }
-            }
-            _ => self.peek(logical),
-        }
-    }
-
-    /// The content of a logical page as a read submitted now would return it.
-    pub fn peek(&self, logical: LogicalPage) -> u32 {
-        match self.mapping.map().lookup(logical) {
-            Location::Unmapped => 0,
-            Location::Flash(physical) => self.mapping.content_of(physical),
-            Location::Buffer(entry) => self.frontend.entry(entry).content(),
-        }
     }
 
     /// Asserts that maps, valid pages and counts agree, beside [`Ssd::check_machines`]; walks the whole
@@ -266,6 +259,9 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Identifies a set as a device of its own. Its sector 0 is sector `set` × its sectors of the drive.
+    ///
+    /// # Panics
+    /// If the drive has no set with this number.
     pub fn identify_set(&self, set: SetId) -> Identify {
         let whole = self.identify();
         let count = self.mapping.sets().count();
@@ -274,25 +270,14 @@ impl<P: Probe> Ssd<P> {
         Identify { sectors, queue_depth, ..whole }
     }
 
-    /// Erased blocks of the whole drive, for observers outside the drive; a host asks by
-    /// [`Control::FreeBlocks`].
-    pub fn erased_blocks(&self) -> u64 {
-        self.mapping.erased_blocks()
-    }
-
-    /// True while it collects somewhere.
-    pub fn collects(&self) -> bool {
-        self.mapping.collects()
-    }
-
     /// A call of the control interface that concerns one set; see [`Device::control`]. A drive without the
     /// interface (`control_api`) knows no call.
+    ///
+    /// # Panics
+    /// If the drive has no set with this number.
     pub fn control_set(&mut self, now: Time, set: SetId, call: Control) -> ControlReply {
-        assert!(
-            set.get() < self.mapping.sets().count(),
-            "the drive has {} sets",
-            self.mapping.sets().count()
-        );
+        let count = self.mapping.sets().count();
+        assert!(set.get() < count, "the drive has {count} sets");
         if !self.config.control_api {
             return ControlReply::Unsupported;
         }
@@ -324,6 +309,17 @@ impl<P: Probe> Ssd<P> {
             }
         }
         reply
+    }
+
+    /// Erased blocks of the whole drive, for observers outside the drive; a host asks by
+    /// [`Control::FreeBlocks`].
+    pub fn erased_blocks(&self) -> u64 {
+        self.mapping.erased_blocks()
+    }
+
+    /// True while it collects somewhere.
+    pub fn collects(&self) -> bool {
+        self.mapping.collects()
     }
 
     /// The drive begins to work on a command.

@@ -24,6 +24,29 @@ use tailcut_base::ids::Id;
 use tailcut_base::{Cause, Nanos, Status, Time};
 
 impl<P: Probe> Ssd<P> {
+    /// The content of a logical page if the power went now: what flash has, and with a capacitor what is in
+    /// the buffer. The mapping counts as known after a power cut; how a drive finds it again is not modelled.
+    pub fn content_after_power_cut(&self, logical: LogicalPage) -> u32 {
+        match self.mapping.map().lookup(logical) {
+            Location::Buffer(entry) if !self.frontend.has_capacitor() => {
+                match self.frontend.entry(entry).old {
+                    PhysicalPage::NONE => 0,
+                    old => self.mapping.content_of(old),
+                }
+            }
+            _ => self.peek(logical),
+        }
+    }
+
+    /// The content of a logical page as a read submitted now would return it.
+    pub fn peek(&self, logical: LogicalPage) -> u32 {
+        match self.mapping.map().lookup(logical) {
+            Location::Unmapped => 0,
+            Location::Flash(physical) => self.mapping.content_of(physical),
+            Location::Buffer(entry) => self.frontend.entry(entry).content(),
+        }
+    }
+
     /// Takes a read: pages in the buffer and pages that were never written are answered at once,
     /// the others become memory requests.
     #[inline]

@@ -36,7 +36,9 @@ impl Amplification {
     /// end this test.
     ///
     /// # Errors
-    /// See [`TestError`].
+    /// The configuration does not fit the test, the run fails, the drive becomes read-only, or `is_over`
+    /// stops the test; see [`TestError`].
+    #[expect(clippy::missing_panics_doc, reason = "the recipe is valid for any drive with room for 4 KiB")]
     pub fn run(
         &self,
         device: &SsdConfig,

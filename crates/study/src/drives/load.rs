@@ -20,7 +20,8 @@ impl Load {
     /// stops the run.
     ///
     /// # Errors
-    /// See [`TestError`].
+    /// The configuration does not fit the test, the run fails, the drive becomes read-only, or `is_over`
+    /// stops the test; see [`TestError`].
     pub fn run(
         &self,
         device: &SsdConfig,

@@ -19,7 +19,11 @@ impl Mix {
     /// per million requests; true stops the run.
     ///
     /// # Errors
-    /// See [`TestError`].
+    /// The configuration does not fit the test, the run fails, the drive becomes read-only, or `is_over`
+    /// stops the test; see [`TestError`].
+    ///
+    /// # Panics
+    /// If the mix has a depth of 0 or more than 100 % reads.
     pub fn run(
         &self,
         device: &SsdConfig,

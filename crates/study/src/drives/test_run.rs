@@ -58,7 +58,7 @@ pub struct Measurement {
     pub writes: Latencies,
     /// Reads of all threads that completed within the measurement, per second.
     pub reads_per_s: f64,
-    /// Writes likewise.
+    /// Writes of all threads that completed within the measurement, per second.
     pub writes_per_s: f64,
     /// Bytes programmed in flash ÷ bytes written by the host, both within the measurement; `None` without
     /// writes. Pages that wait in the drive's buffer at either end are not counted exactly.
@@ -92,7 +92,8 @@ impl TestRun {
     /// `is_over` is polled a few times per million requests; true stops the run.
     ///
     /// # Errors
-    /// See [`TestError`].
+    /// The configuration does not fit the test, the run fails, the drive becomes read-only, or `is_over`
+    /// stops the test; see [`TestError`].
     pub fn run(
         &self,
         device: &SsdConfig,

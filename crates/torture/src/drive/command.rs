@@ -29,7 +29,7 @@ fn writes_superblock(request: &Request<Bytes>) -> bool {
 /// When something is done for a command.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
-    /// When.
+    /// When it happens.
     pub at: Time,
     /// The name of the command for [`Drive::half`] and [`Drive::complete`].
     pub slot: u32,
@@ -40,6 +40,9 @@ pub struct Moment {
 impl Drive {
     /// Something happens in its flash: a command has ended, or some has come a little further. Pushes the
     /// moments at which commands are answered.
+    ///
+    /// # Panics
+    /// If the drive has no flash: only a drive with one has events.
     pub fn advance(&mut self, now: Time, moments: &mut Vec<Moment>) {
         let flash = self.flash.as_mut().expect("a drive without flash has no events");
         let ended = flash.advance(now);
@@ -85,6 +88,10 @@ impl Drive {
     }
 
     /// A command has come. Pushes the moments at which something is done for it, as far as they are known.
+    ///
+    /// # Panics
+    /// If the command names no block, blocks beyond the end of the drive, or more than the drive takes at
+    /// once.
     pub fn submit(&mut self, now: Time, request: Request<Bytes>, moments: &mut Vec<Moment>) {
         let end = request.block + u64::from(request.blocks);
         assert!(request.op == Op::Flush || request.blocks > 0, "a command for no blocks: {request:?}");
@@ -162,6 +169,9 @@ impl Drive {
     }
 
     /// Some blocks of a command arrive.
+    ///
+    /// # Panics
+    /// If no command is in `slot`.
     pub fn half(&mut self, slot: u32) {
         if !self.is_there() {
             return;
@@ -194,6 +204,9 @@ impl Drive {
     }
 
     /// A command is answered.
+    ///
+    /// # Panics
+    /// If no command is in `slot`.
     pub fn complete(&mut self, now: Time, slot: u32) -> Response<Bytes> {
         if self.is_there() {
             let rest = self.commands[slot as usize].as_ref().expect("it is in flight").missing.len();

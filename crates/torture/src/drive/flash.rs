@@ -140,6 +140,9 @@ impl Flash {
     }
 
     /// A command has come.
+    ///
+    /// # Panics
+    /// If the SSD refuses the command: it is beyond the depth or the size of the drive.
     pub fn submit(&mut self, now: Time, slot: u32, request: &Request<Bytes>) {
         let Request { op, fua, class, fail_fast, block, blocks, .. } = *request;
         let (sector, sectors) = (block * BLOCK_SECTORS, blocks * BLOCK_SECTORS as u32);
@@ -170,6 +173,9 @@ impl Flash {
     }
 
     /// What ends now.
+    ///
+    /// # Panics
+    /// If a read returned something else than what was in the SSD when it came: the SSD is broken.
     pub fn advance(&mut self, now: Time) -> Vec<FlashCompletion> {
         self.clock = now + self.lead;
         while !self.ssd.advance(self.clock, &mut self.completions) {}

@@ -77,6 +77,7 @@ use super::mutant::Mutant;
 use command::Working;
 use flash::Flash;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use tailcut_base::Time;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::random::Stream;
@@ -129,6 +130,17 @@ pub enum Health {
     Away,
     /// It never will.
     Dead,
+}
+
+impl fmt::Display for Health {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Health::Well => "well",
+            Health::ReadOnly => "read-only",
+            Health::Away => "away",
+            Health::Dead => "dead",
+        })
+    }
 }
 
 impl Drive {

@@ -96,7 +96,7 @@ impl<'r, S: Subject> Harness<'r, S> {
         }
         self.tally.reach(Reached::NoRoom, u64::from(status == Status::NoSpace));
         self.tally.reach(Reached::Contended, u64::from(status == Status::Contended));
-        self.trace(|| format!("  drive {drive} answers {id}: {status:?}"));
+        self.trace(|| format!("  drive {drive} answers {id}: {status}"));
         self.subject.inner_mut().answered(self.now, drive, response);
     }
 

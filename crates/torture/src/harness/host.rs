@@ -60,7 +60,7 @@ impl<'r, S: Subject> Harness<'r, S> {
         self.digest.add(u64::from(id) << 8 ^ status as u64);
         self.trace(|| {
             let (op, block, blocks) = (pending.op, pending.block, pending.blocks);
-            format!("host {id}: {op} {block}+{blocks} ends: {status:?} {}", names(&answer.data))
+            format!("host {id}: {op} {block}+{blocks} ends: {status} {}", names(&answer.data))
         });
         let is_good = status == Status::Success;
         if !is_good {
@@ -87,7 +87,7 @@ impl<'r, S: Subject> Harness<'r, S> {
             return Ok(());
         }
         let (op, block, blocks) = (pending.op, pending.block, pending.blocks);
-        let message = format!("{op} {block}+{blocks} was answered with {status:?}, and no fault allows that");
+        let message = format!("{op} {block}+{blocks} was answered with {status}, and no fault allows that");
         Err(End::Wrong(Violation { kind: ViolationKind::Error, message }))
     }
 }

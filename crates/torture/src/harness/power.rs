@@ -117,7 +117,7 @@ impl<'r, S: Subject> Harness<'r, S> {
     fn ready(&mut self) -> Result<(), End> {
         let blocks = self.subject.inner().disk().blocks;
         let health = self.subject.inner().health();
-        self.trace(|| format!("ready: {blocks} blocks, {health:?}"));
+        self.trace(|| format!("ready: {blocks} blocks, {health}"));
         if self.tally.cuts == 0 {
             let history = History::new(blocks);
             self.history = if S::KEEPS_ORDER { history.in_order() } else { history };

@@ -172,6 +172,9 @@ impl History {
     }
 
     /// A request was answered; of a read, [`History::read`] is to be asked before.
+    ///
+    /// # Panics
+    /// If the request was answered before.
     pub fn answered(&mut self, pending: &Pending, success: bool) {
         let now = self.tick();
         self.in_flight.remove(&pending.submitted);

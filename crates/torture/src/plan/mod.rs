@@ -69,6 +69,16 @@ tailcut_base::choice! {
 }
 
 /// The actions and the configuration of a run.
+///
+/// # Examples
+/// ```
+/// use tailcut_torture::{Plan, run, seeds};
+///
+/// let plan = seeds::target("raid5").expect("a layout").plan(1);
+/// // The text of a plan is the plan.
+/// assert_eq!(plan.in_line().parse::<Plan>().expect("it can be read"), plan);
+/// assert_eq!(run(&plan, None, None).wrong, None);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The subject under test.

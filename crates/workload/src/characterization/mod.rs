@@ -26,7 +26,7 @@ pub struct Characterization {
 /// The measures of the reads, or of the writes, of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct KindCensus {
-    /// How many.
+    /// Number of requests.
     pub requests: u64,
     /// Their data.
     pub bytes: u64,

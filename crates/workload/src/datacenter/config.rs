@@ -91,8 +91,10 @@ impl DatacenterConfig {
         }
     }
 
-    /// The source on a device of `sectors` sectors, in the run with `seed`. Refused with everything
-    /// that does not fit, each with its key.
+    /// The source on a device of `sectors` sectors, in the run with `seed`.
+    ///
+    /// # Errors
+    /// Every value that does not fit the device or the other values, with its key.
     pub fn source(&self, sectors: u64, seed: u64) -> Result<Datacenter, Vec<Problem>> {
         Datacenter::new(&self.plan(sectors), seed)
     }

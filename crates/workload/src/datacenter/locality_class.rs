@@ -9,7 +9,7 @@ tailcut_base::choice! {
     pub enum LocalityClass {
         /// Below a third.
         Low = "low",
-        /// From one third to two.
+        /// Medium locality: from one third to two thirds.
         Medium = "medium",
         /// Two thirds and more.
         High = "high",

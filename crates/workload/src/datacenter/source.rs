@@ -65,8 +65,11 @@ impl Lane {
 }
 
 impl Datacenter {
-    /// The source of the run with `seed`. Refused with everything that is wrong with the plan; the
-    /// keys are those of [`super::DatacenterConfig`].
+    /// The source of the run with `seed`.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the plan: no request, a depth of 0, invalid arrivals, no workload, or a
+    /// region too small for its sizes. The keys are those of [`super::DatacenterConfig`].
     pub fn new(plan: &Plan, seed: u64) -> Result<Datacenter, Vec<Problem>> {
         let mut problems = Vec::new();
         let mut blame = |key, message: String| problems.push(Problem { key, message });

@@ -41,13 +41,19 @@ impl FioJob {
     }
 
     /// The job as a source on a device of `sectors` sectors, in the run with `seed`. Jobs of
-    /// different names draw different requests. Refused with everything that does not fit.
+    /// different names draw different requests.
+    ///
+    /// # Errors
+    /// Every option that does not fit the device or the other options, with its line.
     pub fn source(&self, sectors: u64, seed: u64) -> Result<Synthetic, FioErrors> {
         let recipe = self.recipe(sectors)?;
         Synthetic::new(&self.name, &recipe, seed).map_err(|problems| self.attribute(problems))
     }
 
     /// The job in absolute terms, on a device of `sectors` sectors.
+    ///
+    /// # Errors
+    /// Every option that does not fit the device or the other options, with its line.
     pub fn recipe(&self, sectors: u64) -> Result<Recipe, FioErrors> {
         let o = &self.options;
         let (first, region) = self.region(sectors)?;

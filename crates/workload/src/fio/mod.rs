@@ -26,6 +26,16 @@ use options::{MOST_JOBS, Options};
 use problem::Findings;
 
 /// The jobs of a job file.
+///
+/// # Examples
+/// ```
+/// use tailcut_workload::fio::FioJobs;
+///
+/// let jobs = FioJobs::parse("job.fio", "[reads]\nrw=randread\nbs=4k\nsize=1g\n").expect("a valid file");
+/// assert_eq!(jobs.sources(1 << 22, 1).expect("it fits the device").len(), 1);
+/// let errors = FioJobs::parse("job.fio", "[reads]\nrw=randomly\n").unwrap_err();
+/// assert_eq!(errors.0.len(), 1);
+/// ```
 #[derive(Clone, Debug)]
 pub struct FioJobs {
     /// Every job, in the order of the file; a section with `numjobs=N` gives N of them.
@@ -35,8 +45,11 @@ pub struct FioJobs {
 }
 
 impl FioJobs {
-    /// Reads the text of a job file; `file` is its name for messages. Refused with everything that
-    /// is wrong, by line.
+    /// Reads the text of a job file; `file` is its name for messages.
+    ///
+    /// # Errors
+    /// Everything that is wrong, by line: syntax, unknown keys, values that fio would refuse or that cannot
+    /// be simulated, and a file without a job.
     pub fn parse(file: &str, text: &str) -> Result<FioJobs, FioErrors> {
         let mut findings = Findings::new(file);
         let sections = ini::sections(text, &mut findings);
@@ -61,8 +74,10 @@ impl FioJobs {
         findings.finish(FioJobs { jobs, notes })
     }
 
-    /// The sources of all jobs on a device of `sectors` sectors, in the run with `seed`. Refused
-    /// with everything that does not fit the device.
+    /// The sources of all jobs on a device of `sectors` sectors, in the run with `seed`.
+    ///
+    /// # Errors
+    /// Every option of a job that does not fit the device, with its line.
     pub fn sources(&self, sectors: u64, seed: u64) -> Result<Vec<Synthetic>, FioErrors> {
         let (mut sources, mut errors) = (Vec::new(), Vec::new());
         for job in &self.jobs {

@@ -16,7 +16,7 @@ pub(super) enum KiloBase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
     Bytes(u64),
-    /// In parts per million.
+    /// A share in parts per million.
     Share(u32),
 }
 

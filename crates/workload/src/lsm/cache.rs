@@ -13,7 +13,7 @@ pub struct BlockCache {
 }
 
 impl BlockCache {
-    /// With room for `blocks` blocks.
+    /// An empty cache with room for `blocks` blocks.
     pub fn new(blocks: u64) -> BlockCache {
         let room = NonZeroUsize::new(blocks as usize);
         BlockCache { blocks: room.map(|room| LruCache::with_hasher(room, FixedState::default())) }

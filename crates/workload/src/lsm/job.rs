@@ -164,6 +164,9 @@ impl Job {
     }
 
     /// The piece has been merged.
+    ///
+    /// # Panics
+    /// If no piece is being merged.
     pub fn end_merge(&mut self) {
         self.merged += self.merging.take().expect("a piece is being merged");
     }
@@ -174,6 +177,9 @@ impl Job {
     }
 
     /// The next write, when there is enough for one and not too many are in flight.
+    ///
+    /// # Errors
+    /// [`NoRoom`] if the region has no free blocks for the next output file.
     pub fn next_write(
         &mut self,
         tree: &mut Tree,

@@ -17,11 +17,11 @@ pub struct Key {
 /// that the distribution over single keys.
 #[derive(Clone, Debug)]
 pub enum Law {
-    /// To any key, equally often.
+    /// Puts go to any key, equally often.
     Uniform,
-    /// To some keys much more often.
+    /// Puts go to some keys much more often than to others.
     Skewed(Popularity),
-    /// Each to a key that was not there.
+    /// Each put goes to a key that was not there.
     Growing,
 }
 

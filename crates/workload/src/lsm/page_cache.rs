@@ -21,6 +21,9 @@ const BEHIND: usize = 1;
 
 impl PageCache {
     /// For a region of `blocks` blocks, with room for `room` of them; 0 for no cache.
+    ///
+    /// # Panics
+    /// If `blocks` is 2^32 - 1 or more.
     pub fn new(blocks: u64, room: u64) -> PageCache {
         let elements =
             if room > 0 { u32::try_from(blocks + 1).expect("a region has fewer blocks") } else { 0 };

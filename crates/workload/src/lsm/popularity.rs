@@ -32,7 +32,10 @@ const HEAD: u64 = 500;
 const BAND: u64 = 50;
 
 impl Popularity {
-    /// YCSB's over `keys` keys, at least 1.
+    /// YCSB's over `keys` keys.
+    ///
+    /// # Panics
+    /// If `keys` is zero.
     pub fn ycsb(keys: u64) -> Popularity {
         assert!(keys >= 1, "a store has a key");
         let ranked = keys.min(RANKS);

@@ -107,7 +107,11 @@ impl LsmConfig {
     }
 
     /// The source on a device of `sectors` sectors, in the run with `seed`; it counts from
-    /// `measured_from` on. Refused with everything that does not fit, each with its key.
+    /// `measured_from` on.
+    ///
+    /// # Errors
+    /// Every value that does not fit the device or the other values, with its key; a region that is too small
+    /// for the files with the number of keys that would fit.
     pub fn source(&self, sectors: u64, seed: u64, measured_from: Nanos) -> Result<Store, Vec<Problem>> {
         let plan = self.plan(sectors, measured_from);
         if plan.blocks_needed() > plan.region {

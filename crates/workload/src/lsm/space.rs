@@ -42,6 +42,7 @@ impl Space {
     /// Takes `blocks` blocks: in one extent where one behind the cursor is large enough, then where
     /// any is, and otherwise in the extents that come. `None`, and nothing taken, when there are not
     /// enough.
+    #[expect(clippy::missing_panics_doc, reason = "the free extents have as many blocks as are counted")]
     pub fn take(&mut self, blocks: u64) -> Option<Vec<Extent>> {
         if blocks > self.free_blocks {
             return None;
@@ -73,7 +74,10 @@ impl Space {
         Extent { first, blocks }
     }
 
-    /// Gives an extent back. Panics when some of it is free already.
+    /// Gives an extent back.
+    ///
+    /// # Panics
+    /// If the extent reaches beyond the region, or some of it is free already.
     pub fn give(&mut self, extent: Extent) {
         let Extent { mut first, mut blocks } = extent;
         assert!(first + blocks <= self.blocks, "an extent lies in the region");

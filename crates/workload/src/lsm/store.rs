@@ -102,8 +102,10 @@ impl Owner {
 pub(super) const FLUSH: usize = 0;
 
 impl Store {
-    /// The store of `plan` in the run with `seed`, filled. Refused with everything that is wrong with
-    /// the plan.
+    /// The store of `plan` in the run with `seed`, filled.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the plan, with its key.
     pub fn new(plan: &Plan, seed: u64) -> Result<Store, Vec<Problem>> {
         let problems = plan.problems();
         if !problems.is_empty() {
@@ -188,9 +190,11 @@ impl Store {
         &self.plan
     }
 
-    /// Panics when files share blocks or keys that must not, when a block is neither free nor in use
-    /// by one file or log, or when a level is over its target while nothing is at work that could give
-    /// room for its compaction.
+    /// Verifies the invariants of the store. For tests: walks all files and extents.
+    ///
+    /// # Panics
+    /// If files share blocks or keys that must not, a block is neither free nor in use by one file or log, or
+    /// a level is over its target while nothing is at work that could give room for its compaction.
     pub fn check(&self) {
         self.tree.check();
         let at_rest = self.background.iter().all(Option::is_none) && !self.is_discarding();

@@ -67,6 +67,9 @@ impl Table {
 }
 
 /// Where block `index` of a file in `extents` lies, with its neighbours behind it.
+///
+/// # Panics
+/// If the file has no block `index`.
 pub fn locate(extents: &[Extent], mut index: u64) -> Extent {
     for extent in extents {
         if index < extent.blocks {

@@ -89,6 +89,9 @@ impl Tree {
     /// When the keys of a compaction's inputs that lie in `span` were inserted: from the oldest file to
     /// the newest, so that no key falls between two levels. A file that is given more than its own finds
     /// a key a level above the one that has it.
+    ///
+    /// # Panics
+    /// If no input of `work` overlaps `span`.
     pub fn births(&self, work: &Work, span: &Span) -> Range<u64> {
         let inputs = work.inputs.iter().flatten().map(|&id| self.table(id));
         let inputs = inputs.filter(|table| table.span.overlaps(span.lo, span.hi));
@@ -99,6 +102,9 @@ impl Tree {
     }
 
     /// Gives a file its place; false when the region has none.
+    ///
+    /// # Panics
+    /// If the file has its place already.
     #[must_use]
     pub fn place(&mut self, id: u32, space: &mut Space) -> bool {
         let table = &mut self.tables[id as usize];
@@ -188,6 +194,9 @@ impl Tree {
     }
 
     /// Replaces the inputs of a compaction by its outputs. Returns the files that are not read any more.
+    ///
+    /// # Panics
+    /// If an input was not taken by a compaction, or was replaced already.
     pub fn replace(&mut self, work: &Work, outputs: &[u32]) -> Vec<u32> {
         let mut gone = Vec::new();
         for (step, inputs) in work.inputs.iter().enumerate() {
@@ -230,6 +239,9 @@ impl Tree {
     }
 
     /// Takes the extents of a file that is gone.
+    ///
+    /// # Panics
+    /// If the file is still in use: not obsolete, or pinned by a get.
     pub fn take_extents(&mut self, id: u32) -> Vec<Extent> {
         let table = &mut self.tables[id as usize];
         assert!(table.is_obsolete && table.pins == 0, "a file that is read stays");
@@ -246,7 +258,10 @@ impl Tree {
         self.level(level).map(|table| table.blocks).sum()
     }
 
-    /// Panics when two files of a level above 0 share a key, or the sums are wrong.
+    /// Verifies the invariants of the tree. For tests: walks all files.
+    ///
+    /// # Panics
+    /// If two files of a level above 0 share a key, or the sums are wrong.
     pub fn check(&self) {
         for level in 0..LEVELS {
             let idle = self.level(level).filter(|table| !table.is_busy);

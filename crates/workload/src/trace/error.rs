@@ -121,7 +121,7 @@ pub enum TraceError {
 /// One line or record that is not of its format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadRecord {
-    /// Where it is.
+    /// The line or record in the trace.
     pub place: Place,
     /// What is wrong with it.
     pub what: String,

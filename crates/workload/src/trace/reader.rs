@@ -78,7 +78,7 @@ enum State {
     /// No record was read: one line may be a header.
     Start,
     Reading,
-    /// At the end, or behind an error.
+    /// The trace was read to its end, or up to an error.
     Done,
 }
 

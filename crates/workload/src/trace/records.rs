@@ -67,7 +67,10 @@ impl Records {
         self.at.is_empty()
     }
 
-    /// The record in a row. Panics beyond the last one, for an `op` that is none, and for 4 GiB or more.
+    /// The record in row `row`, counted from 0.
+    ///
+    /// # Panics
+    /// If there is no such row, its `op` is no operation, or it has 4 GiB or more.
     pub fn record(&self, row: usize) -> Record {
         Record {
             at: Nanos(self.at[row]),

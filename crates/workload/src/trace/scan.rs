@@ -15,7 +15,7 @@ pub struct TraceScan {
     pub format: Format,
     /// Its disks, by number.
     pub disks: Vec<DiskExtent>,
-    /// From the first record to the last.
+    /// Time from the first record to the last.
     pub duration: Nanos,
     /// Records, skipped lines, records out of order.
     pub tally: Tally,

@@ -137,11 +137,11 @@ pub(super) struct Goal {
     pub quantity: Quantity,
     /// Which form.
     pub form: &'static str,
-    /// With which.
+    /// The strategy that is compared with.
     pub against: &'static str,
-    /// With how many threads at least.
+    /// The fewest threads for which the goal applies.
     pub from: u32,
-    /// And at most.
+    /// The most threads for which the goal applies.
     pub to: u32,
     /// The bound of the ratio of the first form's figure to the second's: at most this if below 1, else at
     /// least.

@@ -43,7 +43,7 @@ pub(super) struct Cell {
     pub form: usize,
     /// How many threads.
     pub threads: u32,
-    /// By round; none where it was disturbed.
+    /// The samples by round; none for a round that was disturbed.
     pub samples: Vec<Option<Sample>>,
     /// What others took of the cores in the median of all rounds.
     pub loads: Vec<f64>,

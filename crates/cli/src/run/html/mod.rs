@@ -13,6 +13,7 @@ use crate::show;
 use crate::terminal::ColorMode;
 
 /// The page of a run that was kept.
+#[expect(clippy::missing_panics_doc, reason = "plain data becomes JSON")]
 pub fn page(saved: &Saved, scenario: &Scenario) -> Page {
     let report = &saved.report;
     let data = serde_json::to_string(saved).expect("plain data");

@@ -36,6 +36,10 @@ use tailcut_rt::{AnyDrive, Clock, ServiceManager};
 use windows::Open;
 
 /// Does what the arguments ask and prints to `out`.
+///
+/// # Errors
+/// Invalid options, an address or drive that cannot be used, or a store that is lost or unreadable while it
+/// serves.
 pub fn serve(arguments: &KvArguments, out: &mut dyn Write) -> Result<(), Failure> {
     if arguments.daemon && !process::is_in_background() {
         // What is wrong is better reported before.

@@ -22,6 +22,7 @@ pub fn is_in_background() -> bool {
 ///
 /// # Errors
 /// If the process does not come to serve; it has reported why.
+#[expect(clippy::missing_panics_doc, reason = "the output of the child is a pipe")]
 pub fn start_in_background(out: &mut dyn Write) -> Result<(), Failure> {
     let cannot = |why: std::io::Error| Failure::Operation(format!("-d: cannot start the process: {why}"));
     let mut command = Command::new(std::env::current_exe().map_err(cannot)?);

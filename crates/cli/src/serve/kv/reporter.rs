@@ -23,7 +23,7 @@ pub struct Reporter {
 }
 
 impl Reporter {
-    /// By these ways.
+    /// A reporter to the log and to `service_manager`.
     pub fn new(service_manager: ServiceManager) -> Reporter {
         Reporter { service_manager: Arc::new(service_manager) }
     }

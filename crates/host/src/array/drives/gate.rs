@@ -130,12 +130,18 @@ impl<B> Drives<B> {
         !self.is_gated(drive) || self.gate(drive).may_send(now)
     }
 
-    /// The gate of a drive, which must have one.
+    /// The gate of a drive.
+    ///
+    /// # Panics
+    /// If the drive has no gate.
     pub fn gate(&self, drive: DriveId) -> &Gate<B> {
         self.members[drive].gate.as_ref().expect("it has a gate")
     }
 
-    /// The gate of a drive, which must have one, mutable.
+    /// The gate of a drive, mutable.
+    ///
+    /// # Panics
+    /// If the drive has no gate.
     pub fn gate_mut(&mut self, drive: DriveId) -> &mut Gate<B> {
         self.members[drive].gate.as_mut().expect("it has a gate")
     }
@@ -160,6 +166,9 @@ impl<B> Drives<B> {
     }
 
     /// The layout is about to send `blocks` of the held blocks.
+    ///
+    /// # Panics
+    /// If the drive has no gate, or fewer than `blocks` are held back there.
     pub fn release(&mut self, drive: DriveId, blocks: u32) {
         let gate = self.gate_mut(drive);
         gate.kept = gate.kept.checked_sub(blocks as usize).expect("they were kept back");

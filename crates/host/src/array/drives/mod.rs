@@ -366,6 +366,9 @@ impl<B> Drives<B> {
 
 impl<B: Block> Drives<B> {
     /// Handles a completion from a drive. Returns it with its issuer, and sends a waiting request.
+    ///
+    /// # Panics
+    /// If `drive` is not the one that the request was sent to.
     pub fn answered(&mut self, now: Time, drive: DriveId, response: Response<B>) -> Answered<B> {
         let flight = self.flights.remove(FlightId::new(response.id));
         assert_eq!(flight.drive, drive, "a drive answers its own requests");

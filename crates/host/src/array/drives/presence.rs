@@ -70,6 +70,9 @@ impl<B: Block> Drives<B> {
     }
 
     /// A drive has been replaced.
+    ///
+    /// # Panics
+    /// If the drive is not missing.
     pub fn replace(&mut self, drive: DriveId, disk: Disk) {
         self.most_blocks = self.most_blocks.min(disk.most_blocks);
         let member = &mut self.members[drive];

@@ -10,6 +10,9 @@ use tailcut_base::ids::IdVec;
 impl<B: Block> Epochs<B> {
     /// The cache and its index agree; a copy is in the dirty list of its drive exactly if it is queued; a
     /// descriptor slot is in use exactly while copies rely on it; batches are counted at their drives.
+    ///
+    /// # Errors
+    /// The first invariant that is broken, with the drive, copy or block.
     pub fn check(&self) -> Result<(), String> {
         self.cache.check()?;
         self.check_lists()?;
@@ -66,6 +69,9 @@ impl<B: Block> Epochs<B> {
     }
 
     /// Nothing waits to be written or to become durable, and no epoch, batch or pass is in progress.
+    ///
+    /// # Errors
+    /// The first thing that is still in progress or waits, with its count.
     pub fn check_at_rest(&self) -> Result<(), String> {
         ensure!(self.batches.is_empty(), "{} batches are in progress", self.batches.len());
         ensure!(self.works.is_empty(), "{} works are in progress", self.works.len());

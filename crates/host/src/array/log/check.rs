@@ -11,6 +11,9 @@ use tailcut_base::ids::{Id, IdVec};
 impl<B: Block> Log<B> {
     /// Rows are in exactly one state; every mapped block lies in a row that is in use, no two at the same
     /// place, and those of a row are its valid blocks; open rows are those of the two streams.
+    ///
+    /// # Errors
+    /// The first invariant that is broken, with the row or block.
     pub fn check(&self) -> Result<(), String> {
         // While it recovers, the map comes first, and the rows follow from it.
         if !self.is_ready || self.is_lost {
@@ -71,6 +74,9 @@ impl<B: Block> Log<B> {
     }
 
     /// Nothing is collected, read, scanned or about to be written, and no row is held by a reader.
+    ///
+    /// # Errors
+    /// The first thing that is still in progress, waits or holds a row.
     pub fn check_at_rest(&self) -> Result<(), String> {
         ensure!(self.runs.is_empty(), "reads of the host are in progress");
         ensure!(self.orphans.is_empty(), "parts of requests are still to be completed");

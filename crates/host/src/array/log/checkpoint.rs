@@ -27,6 +27,7 @@ use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::array::reads::{SealAge, seal_of};
 use crate::disk::BLOCK_LEN;
 use crate::mutation::{Invariant, holds};
+use std::fmt;
 use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::ids::IdVec;
 use tailcut_base::{Class, Op, Status, Time};
@@ -68,6 +69,15 @@ pub(super) struct Header {
     pub host_blocks: u64,
     /// Positions of the streams.
     pub starts: [Start; 2],
+}
+
+/// What a message about a header that does not fit needs.
+impl fmt::Display for Header {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Header { number, pieces, opened, segment, host_blocks, .. } = self;
+        write!(f, "checkpoint {number} of {pieces} pieces and {opened} opened rows, ")?;
+        write!(f, "with segments of {segment} blocks and {host_blocks} blocks for the host")
+    }
 }
 
 /// Progress of a checkpoint.

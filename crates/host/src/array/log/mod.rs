@@ -104,6 +104,9 @@ pub struct Log<B> {
 
 impl<B: Block> Log<B> {
     /// The layout of a new array, or of one about to be recovered.
+    ///
+    /// # Panics
+    /// If the segments of all rows hold 2^40 blocks or more.
     pub fn new(core: &mut Core<B>, is_new: bool) -> Log<B> {
         if is_new {
             Log::fix_shape(core);
@@ -186,7 +189,7 @@ impl<B: Block> Log<B> {
     /// Stops all writes: a drive that redundancy does not cover refuses them.
     fn fail(&mut self, drive: DriveId, status: Status) {
         if self.failed.is_none() {
-            self.failed = Some(format!("drive {drive} does not take writes any more ({status:?})"));
+            self.failed = Some(format!("drive {drive} does not take writes any more ({status})"));
         }
     }
 

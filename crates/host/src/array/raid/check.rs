@@ -7,6 +7,9 @@ use crate::check::ensure;
 
 impl<B: Block> Raid<B> {
     /// Locks and lists of units agree, and a batch is made of writes to its unit that have begun.
+    ///
+    /// # Errors
+    /// The first invariant that is broken, with the batch or unit.
     pub fn check(&self) -> Result<(), String> {
         self.locks.check()?;
         for (id, batch) in self.batches.allocated().filter(|(_, batch)| !batch.has_ended) {
@@ -29,6 +32,9 @@ impl<B: Block> Raid<B> {
     }
 
     /// No unit is locked, and no batch, flush or pass is in progress.
+    ///
+    /// # Errors
+    /// The first thing that is still locked or in progress.
     pub fn check_at_rest(&self) -> Result<(), String> {
         ensure!(self.locks.is_idle(), "units are locked");
         ensure!(self.woken.is_empty(), "units have not been looked at: {:?}", self.woken);

@@ -28,6 +28,9 @@ fn stored(checksum: u32) -> u32 {
 
 impl Checksums {
     /// All unknown, for `drives` drives of `blocks` blocks.
+    ///
+    /// # Panics
+    /// If `blocks` does not fit the address space, which happens on 32-bit machines only.
     pub fn new(drives: usize, blocks: u64) -> Checksums {
         let blocks = usize::try_from(blocks).expect("a table of all blocks fits the address space");
         Checksums { drives: (0..drives).map(|_| Table::dense(blocks)).collect() }

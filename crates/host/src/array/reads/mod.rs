@@ -55,6 +55,9 @@ pub struct Reads<B> {
 impl<B: Block> Reads<B> {
     /// Reads with this redundancy. A read that a drive does not complete within `patience` avoids it (never
     /// if zero).
+    ///
+    /// # Panics
+    /// If a block of `redundancy` has 64 substitutes or more.
     pub fn new(redundancy: Redundancy, patience: Nanos) -> Reads<B> {
         assert!(redundancy.others() < 64, "the members of a group fit a word");
         Reads {

@@ -8,7 +8,7 @@ use tailcut_base::ids::Id;
 /// The substitutes for blocks that cannot be read, or not now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Redundancy {
-    /// None.
+    /// No substitutes.
     None,
     /// The blocks at the same address on the other members of an R-group with this number of drives.
     Parity(usize),

@@ -200,6 +200,9 @@ impl<B: Clone + Default> Requests<B> {
     }
 
     /// Completes the request.
+    ///
+    /// # Panics
+    /// If parts of the request are still pending.
     pub fn finish(&mut self, now: Time, slot: RequestSlot) {
         self.account(now, slot, &Spans::new());
         let request = &mut self.slots[slot];

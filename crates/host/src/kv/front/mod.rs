@@ -64,7 +64,7 @@ pub enum Emptying {
 /// A record of the segment that is being emptied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Victim {
-    /// Where it is.
+    /// The place of the item in the front.
     pub unit: FrontUnit,
     /// Its queue.
     pub queue: Queue,

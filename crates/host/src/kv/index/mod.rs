@@ -53,6 +53,9 @@ struct Slot([u32; 3]);
 
 impl Index {
     /// An empty index of 2^`bits` partitions; each is worth at least some hundred items.
+    ///
+    /// # Panics
+    /// If `bits` is above 20.
     pub fn new(bits: u32) -> Index {
         assert!(bits <= 20, "more partitions than are good for anything");
         let partitions = (0..1 << bits).map(|_| Partition::default()).collect();

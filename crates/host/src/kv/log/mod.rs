@@ -133,6 +133,9 @@ pub struct Record<'a> {
 
 impl Log {
     /// An empty log for a disk with this superblock; `run` must be larger each time the store is opened.
+    ///
+    /// # Panics
+    /// If the superblock has fewer than [`LEAST_SEGMENTS`] segments.
     pub fn new(superblock: &Superblock, disk: &Disk) -> Log {
         let Superblock { store, segment_blocks, segments, run, .. } = *superblock;
         assert!(segments >= LEAST_SEGMENTS, "a log has at least {LEAST_SEGMENTS} segments");
@@ -164,6 +167,7 @@ impl Log {
     }
 
     /// Appends a record. None if there is no free segment for it.
+    #[expect(clippy::missing_panics_doc, reason = "a segment with room for a record is open")]
     pub fn append(
         &mut self,
         now: Time,

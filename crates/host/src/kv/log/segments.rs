@@ -91,6 +91,9 @@ impl Log {
     }
 
     /// The record at `unit` becomes invalid.
+    ///
+    /// # Panics
+    /// If the segment at `unit` has no valid record.
     pub fn forget(&mut self, unit: u64) {
         let number = self.segment_of(unit);
         let valid = &mut self.segments[number].valid;
@@ -223,6 +226,9 @@ impl Log {
     }
 
     /// Returns a segment, whose head is erased on disk, to the free list.
+    ///
+    /// # Panics
+    /// If a read of the segment is in progress.
     pub fn release(&mut self, number: SegmentId) {
         let segment = &mut self.segments[number];
         assert!(segment.readers == 0, "nobody reads a segment that is free");

@@ -227,7 +227,10 @@ impl Opening {
     /// [`Engine::recover`].
     ///
     /// # Errors
-    /// See [`CannotOpen`].
+    /// Why the store cannot be opened; see [`CannotOpen`].
+    ///
+    /// # Panics
+    /// If the opening is not done.
     pub fn end(self) -> Result<Engine, CannotOpen> {
         match self.failure {
             Some(failure) => Err(failure),

@@ -169,6 +169,9 @@ impl Clients {
     }
 
     /// Removes a client that disconnects. Its identifier is reused once no request of it is pending.
+    ///
+    /// # Panics
+    /// If the client has been removed already and its requests are still pending.
     pub fn close(&mut self, client: u32) {
         let Some(session) = &mut self.sessions[client as usize] else { return };
         assert!(!session.is_gone, "a client goes once");
@@ -275,6 +278,9 @@ impl Clients {
     }
 
     /// Dispatches a client's commands in this input.
+    ///
+    /// # Panics
+    /// If no client has this identifier.
     #[inline]
     pub fn receive<'i>(&mut self, client: u32, input: &'i [u8]) -> Dispatch<'_, 'i> {
         let session = &mut self.sessions[client as usize];
@@ -300,11 +306,17 @@ impl Clients {
     }
 
     /// A client's send queue.
+    ///
+    /// # Panics
+    /// If no client has this identifier.
     pub fn send_queue(&mut self, client: u32) -> &mut SendQueue {
         &mut self.sessions[client as usize].as_mut().expect("a client that is sent something is there").out
     }
 
     /// `bytes` bytes of a client's send queue were sent.
+    ///
+    /// # Panics
+    /// If no client has this identifier.
     pub fn note_sent(&mut self, client: u32, bytes: usize) {
         let session = self.sessions[client as usize].as_mut();
         let session = session.expect("a client that was sent something is there");

@@ -183,6 +183,7 @@ impl<'c, 'i> Dispatch<'c, 'i> {
     }
 
     /// The next effect; None at the end.
+    #[expect(clippy::missing_panics_doc, reason = "the parser hands out a key after its operation only")]
     pub fn next_effect(&mut self) -> Option<Effect<'_>> {
         let found = self.find();
         let Dispatch { session, receiver, ways, .. } = self;

@@ -20,6 +20,25 @@ use crate::wire::memcached::Reason;
 use tailcut_base::Time;
 
 /// An engine with its clients, for one thread.
+///
+/// # Examples
+/// ```
+/// use tailcut_base::Time;
+/// use tailcut_host::kv::session::{Service, ServiceSettings};
+/// use tailcut_host::kv::{Engine, Settings};
+///
+/// let engine = Engine::in_memory(Settings::default(), 7);
+/// let (most_item, client_memory) = (1 << 20, 16 << 20);
+/// let settings = ServiceSettings { most_item, is_durable: false, client_memory, process: 1 };
+/// let mut service = Service::new(engine, settings);
+/// service.tick(Time::ZERO, 1_800_000_000);
+/// let client = service.open();
+/// let mut input: &[u8] = b"set key 0 0 5\r\nvalue\r\nget key\r\n";
+/// service.receive(client, &mut input);
+/// let mut sent = Vec::new();
+/// service.send_queue(client).empty_into(&mut sent);
+/// assert_eq!(sent, b"STORED\r\nVALUE key 0 5\r\nvalue\r\nEND\r\n");
+/// ```
 #[derive(Debug)]
 pub struct Service {
     clients: Clients,

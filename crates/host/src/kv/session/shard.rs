@@ -207,6 +207,7 @@ impl Shard {
     }
 
     /// Continues requests that were waiting for a fetch, durability, or the disk.
+    #[expect(clippy::missing_panics_doc, reason = "only requests that wait for the disk are listed as stuck")]
     pub fn turn(&mut self) {
         while let Some(fetched) = self.engine.next_fetched() {
             self.note_fetched(&fetched);

@@ -25,6 +25,9 @@ impl Default for Decoded {
 
 impl Decoded {
     /// Decodes a word of at most [`KEY_BYTES`] letters. If it is invalid, returns false and stores nothing.
+    ///
+    /// # Panics
+    /// If `word` is longer than [`KEY_BYTES`].
     pub fn set(&mut self, word: &[u8]) -> bool {
         assert!(word.len() <= KEY_BYTES, "a key was let through that is too long");
         self.length = 0;

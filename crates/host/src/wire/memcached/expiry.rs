@@ -5,7 +5,7 @@
 pub enum Expiry {
     /// Expired, whatever the time.
     Past,
-    /// At this second of Unix time.
+    /// The item expires at this second of Unix time.
     At(u64),
     /// Never.
     #[default]

@@ -10,6 +10,16 @@ use memchr::memchr;
 use subtle::{Choice, ConstantTimeEq};
 
 /// The registered users.
+///
+/// # Examples
+/// ```
+/// use tailcut_host::wire::memcached::Users;
+///
+/// let users = Users::parse(b"alice:secret\n").expect("one user");
+/// assert!(users.know(b"alice", b"secret"));
+/// assert!(!users.know(b"alice", b"Secret"));
+/// assert_eq!(Users::parse(b"alice:secret\nbob\n").unwrap_err().line, 2);
+/// ```
 #[derive(Clone, Default)]
 pub struct Users {
     users: Vec<User>,
@@ -31,6 +41,9 @@ pub struct WrongUser {
 
 impl Users {
     /// Parses a user file: one line `name:password` per user.
+    ///
+    /// # Errors
+    /// The first line without a colon, with an empty name or password, a space in the name, or a zero byte.
     pub fn parse(file: &[u8]) -> Result<Users, WrongUser> {
         let file = file.strip_suffix(b"\n").unwrap_or(file);
         let mut users = Vec::new();

@@ -124,6 +124,9 @@ impl Receiver {
     }
 
     /// Discards the data, or the rest of the data, of the current command.
+    ///
+    /// # Panics
+    /// If the current command has no data to come.
     pub fn refuse(&mut self) {
         let Phase::Data(left) = self.phase else { panic!("there are no data to be refused") };
         self.phase = Phase::Swallow(u64::from(left) + TAIL.len() as u64);
@@ -131,6 +134,9 @@ impl Receiver {
 
     /// The current key cannot be answered: skips the rest of its line and replies with an error in place of
     /// `END`.
+    ///
+    /// # Panics
+    /// If the current command is not one with a line of keys.
     pub fn fail_line(&mut self) {
         match self.phase {
             Phase::Keys(_) | Phase::Skip(_) => self.phase = Phase::Skip(Refusal::ShardFailed),
@@ -152,6 +158,9 @@ impl Receiver {
 
     /// `bytes` bytes of data were read directly to their destination. No input may have been left in front of
     /// them.
+    ///
+    /// # Panics
+    /// If `bytes` is above [`Receiver::outstanding`].
     pub fn received(&mut self, bytes: u32) {
         let Phase::Data(left) = &mut self.phase else { panic!("bytes were put where none were wanted") };
         *left = left.checked_sub(bytes).expect("more bytes were put than were wanted");

@@ -65,6 +65,7 @@ pub struct Rules {
 
 impl Header {
     /// Decodes a request header; None if its magic is wrong.
+    #[expect(clippy::missing_panics_doc, reason = "the slices have the lengths of the numbers")]
     pub fn decode(bytes: &[u8; REQUEST_BYTES]) -> Option<Header> {
         let short = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
         let word = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
@@ -141,6 +142,11 @@ impl Command {
 
 impl Rules {
     /// The command of `header`, or why it is refused.
+    ///
+    /// # Errors
+    /// `Invalid`: an unknown command or flag, no agreed context, an empty range, a read or write above 32 MiB
+    /// (with `DF` `Overflow`), or a range beyond the end (of a write `NoSpace`). `NotPermitted`: a change of
+    /// a read-only export. `NotSupported`: fast zeroing where zeros are not written fast.
     pub fn check(&self, header: &Header) -> Result<Command, Refusal> {
         let refuse = |error, text| Err(Refusal { error, text });
         let Some(command) = header.command() else {

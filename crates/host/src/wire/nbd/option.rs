@@ -28,16 +28,28 @@ impl<'a> Fields<'a> {
     }
 
     /// The next 16 bits, big-endian.
+    ///
+    /// # Errors
+    /// [`BadOption::Malformed`] if fewer than 2 bytes are left.
+    #[expect(clippy::missing_panics_doc, reason = "the field has two bytes")]
     pub fn short(&mut self) -> Result<u16, BadOption> {
         Ok(u16::from_be_bytes(self.bytes(2)?.try_into().expect("two bytes")))
     }
 
     /// The next 32 bits, big-endian.
+    ///
+    /// # Errors
+    /// [`BadOption::Malformed`] if fewer than 4 bytes are left.
+    #[expect(clippy::missing_panics_doc, reason = "the field has four bytes")]
     pub fn word(&mut self) -> Result<u32, BadOption> {
         Ok(u32::from_be_bytes(self.bytes(4)?.try_into().expect("four bytes")))
     }
 
     /// A string preceded by its length in 32 bits.
+    ///
+    /// # Errors
+    /// [`BadOption::TooBig`] if the string is longer than the standard allows, [`BadOption::Malformed`] if
+    /// the data ends before the string does.
     pub fn string(&mut self) -> Result<&'a [u8], BadOption> {
         let length = self.word()?;
         if length > MOST_STRING {
@@ -46,7 +58,10 @@ impl<'a> Fields<'a> {
         self.bytes(length as usize)
     }
 
-    /// An error if bytes are left.
+    /// Checks that all data was parsed.
+    ///
+    /// # Errors
+    /// [`BadOption::Malformed`] if bytes are left.
     pub fn end(self) -> Result<(), BadOption> {
         if self.0.is_empty() { Ok(()) } else { Err(BadOption::Malformed) }
     }
@@ -65,6 +80,10 @@ pub struct InfoRequest<'a> {
 
 impl<'a> InfoRequest<'a> {
     /// Parses the data of the option.
+    ///
+    /// # Errors
+    /// [`BadOption::TooBig`] if the name is too long, [`BadOption::Malformed`] if the data ends early or has
+    /// trailing bytes.
     pub fn read(data: &'a [u8]) -> Result<InfoRequest<'a>, BadOption> {
         use super::standard::{NBD_INFO_DESCRIPTION, NBD_INFO_NAME};
         let mut fields = Fields::new(data);
@@ -96,6 +115,10 @@ pub struct ContextQuery<'a> {
 
 impl<'a> ContextQuery<'a> {
     /// Parses the data of the option.
+    ///
+    /// # Errors
+    /// [`BadOption::TooBig`] if a name is too long, [`BadOption::Malformed`] if the data ends early or has
+    /// trailing bytes.
     pub fn read(data: &'a [u8]) -> Result<ContextQuery<'a>, BadOption> {
         let mut fields = Fields::new(data);
         let name = fields.string()?;

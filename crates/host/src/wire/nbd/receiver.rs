@@ -57,6 +57,10 @@ impl Receiver {
     /// Consumes the next complete request from the front of `input`. `admits` is asked before a request is
     /// processed, with the result of [`Rules`]; if it returns false, the request waits and is offered again
     /// in the next call.
+    ///
+    /// # Errors
+    /// [`WrongMagic`] if the next bytes of `input` do not begin a request. The stream cannot be parsed
+    /// further.
     pub fn next(
         &mut self,
         input: &mut &[u8],
@@ -165,6 +169,9 @@ impl Receiver {
 
     /// `bytes` bytes were read to the memory given by [`Receiver::vacant`]. [`Receiver::next`] then returns
     /// the request if it is complete.
+    ///
+    /// # Panics
+    /// If `bytes` is above [`Receiver::outstanding`].
     pub fn received(&mut self, bytes: usize) {
         let Phase::Data { header, received, .. } = &mut self.phase else {
             panic!("bytes were put where nothing was vacant")

@@ -33,6 +33,9 @@ pub enum Relay {}
 
 impl Relay {
     /// Cannot be called, since there are no certificates.
+    ///
+    /// # Errors
+    /// None: it cannot be called.
     pub fn start(
         certificates: &Certificates,
         _: Arc<Mailbox<Crossing>>,

@@ -29,6 +29,7 @@ impl Certificates {
     ///
     /// # Errors
     /// If a file is missing or has the wrong content, or the key does not match the certificate.
+    #[expect(clippy::missing_panics_doc, reason = "the provider has cipher suites for both versions of TLS")]
     pub fn load(folder: &Path, verify_peer: bool) -> Result<Certificates, BadCertificates> {
         let (chain_path, key_path) = (folder.join(SERVER_CERTIFICATE), folder.join(SERVER_KEY));
         let chain: Vec<CertificateDer<'static>> = read_all(&chain_path)?;

@@ -96,9 +96,9 @@ pub struct Handshakes {
 /// A client that requests TLS: two sockets for the relay to join.
 #[derive(Debug)]
 pub struct Crossing {
-    /// To the client, encrypted.
+    /// The socket to the client, encrypted.
     pub outer: OwnedFd,
-    /// To the server, in plaintext.
+    /// The socket to the server, in plaintext.
     pub inner: OwnedFd,
     /// Its permit among the joined pairs.
     pub passage: Passage,

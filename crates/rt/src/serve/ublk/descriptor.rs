@@ -40,6 +40,10 @@ impl ublksrv_io_desc {
 
 /// The command of a kernel request, or why it is refused. The block layer keeps to the parameters of the
 /// device, so this only contains the damage of a bug there.
+///
+/// # Errors
+/// `Invalid` for a range that is not whole blocks or longer than [`MOST_BYTES`]; otherwise the refusal of
+/// [`Rules::check`].
 pub fn check(rules: &Rules, header: &Header) -> Result<Command, Refusal> {
     let is_whole = |bytes: u64| bytes.is_multiple_of(BLOCK_BYTES);
     if !is_whole(header.offset) || !is_whole(header.length.into()) {

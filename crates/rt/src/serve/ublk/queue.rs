@@ -43,6 +43,10 @@ pub struct Queue {
 impl Queue {
     /// Opens the queue of the device `number`, which can be started afterwards; its requests belong to the
     /// calling thread.
+    ///
+    /// # Errors
+    /// [`CannotAttach`]: the queue cannot be opened or mapped, io_uring is not available, or the driver
+    /// refuses to deliver requests, as for a device with fewer tags than `depth`.
     pub fn open(number: u32, depth: u16, shape: &Shape) -> Result<Queue, CannotAttach> {
         let failed = |what| move |error| CannotAttach::System { what, number, error };
         let file = open(number).map_err(failed("open the queue of"))?;
@@ -121,6 +125,9 @@ impl Queue {
     }
 
     /// The next request; its cookie is its tag. Data of writes is copied into blocks of the pool.
+    ///
+    /// # Panics
+    /// If the driver rejects a command that completes a request, which would be a bug here.
     pub fn next(&mut self, pool: &mut Pool) -> Option<Incoming> {
         loop {
             let completion = self.ring.completion().next()?;

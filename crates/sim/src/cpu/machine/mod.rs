@@ -151,6 +151,7 @@ impl Machine {
     }
 
     /// A new thread, blocked, that ran on `cpu` last, of those that are not set aside.
+    #[expect(clippy::missing_panics_doc, reason = "one core at least is not set aside")]
     pub fn add_thread(&mut self, nice: i8, cpu: usize) -> ThreadId {
         let open = (0..self.cpus.len()).filter(|&cpu| self.is_open(cpu));
         let cpu = open.clone().nth(cpu % open.count()).expect("a core is open");
@@ -183,6 +184,9 @@ impl Machine {
 
     /// Sets the last core aside, with its sibling: no thread runs on it but those that are
     /// [kept](Machine::keep) there (Linux: `isolcpus`). Before any thread is added.
+    ///
+    /// # Panics
+    /// If there is only one core, or a thread has been added already.
     pub fn set_aside(&mut self) {
         assert!(self.cores > 1 && self.threads.is_empty(), "a core is left for other threads");
         self.set_aside = Some(self.cores - 1);
@@ -242,7 +246,10 @@ impl Machine {
         (std::mem::take(&mut t.delayed), std::mem::take(&mut t.stolen))
     }
 
-    /// The time account of each core until `now`. Asserts that it adds up.
+    /// The time account of each core until `now`, by core number.
+    ///
+    /// # Panics
+    /// If the account of a core does not add up to `now`, which would be a bug of the model.
     pub fn times(&mut self, now: Time) -> Vec<CpuTime> {
         for cpu in 0..self.cpus.len() {
             self.settle(now, cpu);
@@ -263,6 +270,9 @@ impl Machine {
     }
 
     /// Serves the next event, which is due at `now`.
+    ///
+    /// # Panics
+    /// If no event is due at `now`; see [`Machine::next_event`].
     #[inline]
     pub fn serve(&mut self, now: Time) -> Option<Event> {
         let (at, cpu) = self.timers.first().expect("an event is due");
@@ -321,6 +331,9 @@ impl Machine {
     }
 
     /// Gives a level its next piece.
+    ///
+    /// # Panics
+    /// If the level has not come to the end of its piece.
     #[inline]
     pub fn run(&mut self, now: Time, cpu: usize, level: Level, piece: Piece) {
         let frame = &mut self.cpus[cpu].levels[level as usize];

@@ -11,6 +11,9 @@ use tailcut_base::{Nanos, Time};
 
 impl Machine {
     /// The thread of a core, which has come to the end of a piece, sleeps until [`Machine::wake`].
+    ///
+    /// # Panics
+    /// If no thread runs on the core, or its piece has not ended.
     pub fn block(&mut self, now: Time, cpu: usize) {
         self.settle(now, cpu);
         let c = &mut self.cpus[cpu];

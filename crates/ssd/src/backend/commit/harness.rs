@@ -82,6 +82,9 @@ pub struct Harness {
 
 impl Harness {
     /// A harness with a full queue.
+    ///
+    /// # Panics
+    /// If the chips of `load` do not fill whole channels, or its `pages` are not in 1 to `depth`.
     pub fn new(policy: CommitPolicy, load: Load) -> Harness {
         let geometry = load.geometry();
         assert_eq!(geometry.luns(), load.chips, "chips fill whole channels");
@@ -105,8 +108,10 @@ impl Harness {
         harness
     }
 
-    /// Serves at least `count` more memory requests; the queue is full again afterwards. Panics
-    /// when nothing is committed of all that waits: it would wait forever.
+    /// Serves at least `count` more memory requests; the queue is full again afterwards.
+    ///
+    /// # Panics
+    /// If the scheduler commits none of the waiting requests: they would wait forever.
     pub fn serve(&mut self, count: u64) {
         let end = self.ended + count;
         while self.ended < end {
@@ -121,6 +126,9 @@ impl Harness {
     }
 
     /// Serves at least `count` more memory requests and returns what the scheduler answered.
+    ///
+    /// # Panics
+    /// If this harness replays a [`Script`] or records one already.
     pub fn record(mut self, count: u64) -> Script {
         self.answers = match self.answers {
             Answers::Scheduler(scheduler) => Answers::Recorded(scheduler, Script::default()),

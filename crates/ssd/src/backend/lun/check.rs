@@ -10,6 +10,9 @@ impl Luns {
     /// Asserts that lists, masks and counts of committed requests agree, that transactions are within their
     /// LUNs, and that a LUN is held by one exactly while it has a phase of one. Walks all that is committed;
     /// returns how many memory requests lists and running transactions hold.
+    ///
+    /// # Panics
+    /// If one of them does not hold; the message names the LUN.
     pub fn check(&self, requests: &Requests) -> usize {
         let mut held = 0;
         let mut on_chip = 0;

@@ -388,7 +388,10 @@ impl Luns {
         }
     }
 
-    /// Takes the oldest request of `lane` at `place`, which must exist.
+    /// Takes the oldest request of `lane` at `place`.
+    ///
+    /// # Panics
+    /// If nothing of `lane` is committed at `place`.
     #[inline(always)]
     pub fn take(&mut self, requests: &Requests, lun: LunId, lane: Lane, place: u32) -> RequestId {
         let at = self.list(lun, lane, place);

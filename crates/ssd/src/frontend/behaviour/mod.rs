@@ -40,7 +40,7 @@ const SMALL: u32 = 16;
 pub enum Service {
     /// Of a read: from its command at the chip to its data in the controller.
     Flash,
-    /// Of a read: from there to the host.
+    /// Of a read: from its data in the controller to the host.
     Transfer,
     /// Of a read that needs no chip: all of it.
     Memory,

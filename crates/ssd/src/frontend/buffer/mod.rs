@@ -25,7 +25,7 @@ pub(crate) enum EntryState {
     Free,
     /// Its data is still on the link, or waits for the commit scheduler.
     Filling,
-    /// In the line of dirty entries.
+    /// The entry waits in the line of dirty entries.
     Dirty,
     /// On its way to a chip: the read of its old rest, or its program, is committed.
     Issued,

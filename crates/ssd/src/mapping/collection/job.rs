@@ -27,10 +27,10 @@ pub(crate) struct Job {
 /// Why a block is emptied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CollectionPurpose {
-    /// To get erased pages.
+    /// To get erased pages for the host.
     Space,
-    /// To put its little-worn cells to work.
+    /// Wear levelling: the cells of the block are little worn and are to be used.
     Wear,
-    /// Because it went bad: it will not be erased.
+    /// The block went bad: it is emptied and not erased.
     Evacuate,
 }

@@ -4,6 +4,9 @@ use super::*;
 
 impl Ftl {
     /// Asserts that maps, valid bits and counts agree. For tests: walks the whole drive.
+    ///
+    /// # Panics
+    /// If they disagree; the message names the page, the block or the plane.
     pub fn check(&self, nand: &NandArray, old_of_entry: impl Fn(EntryId) -> Option<PhysicalPage>) {
         let mut mapped = 0u64;
         for logical in LogicalPage::first(self.map.len()) {

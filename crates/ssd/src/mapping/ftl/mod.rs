@@ -2,6 +2,7 @@
 //! blocks are free, open, closed or on their way out.
 
 pub mod allocation;
+mod blocks;
 mod check;
 pub mod closed;
 pub mod stripes;
@@ -28,7 +29,7 @@ use tailcut_base::table::Table;
 pub enum Location {
     /// Nowhere: it reads as zeros.
     Unmapped,
-    /// In this physical page.
+    /// The newest version is in this physical page.
     Flash(PhysicalPage),
     /// Its newest version is in this entry of the DRAM buffer.
     Buffer(EntryId),
@@ -267,8 +268,10 @@ impl Ftl {
         if next < self.geometry.pages { next } else { 0 }
     }
 
-    /// Takes the next page of a frontier, opening a free block when the open one is full. Only
-    /// after [`Ftl::can_allocate`] said yes.
+    /// Takes the next page of a frontier, opening a free block when the open one is full.
+    ///
+    /// # Panics
+    /// If the frontier's block is full and the plane has no free block: ask [`Ftl::can_allocate`] first.
     #[inline]
     pub fn allocate(&mut self, plane: PlaneId, frontier: u8) -> PhysicalPage {
         let pages = self.geometry.pages;
@@ -283,35 +286,13 @@ impl Ftl {
     }
 
     /// Leaves out the pages of a frontier up to page offset `end`: they were spoiled.
+    ///
+    /// # Panics
+    /// If `end` is before the frontier's next page.
     pub fn skip_to(&mut self, plane: PlaneId, frontier: u8, end: u32) {
         let frontier = self.frontier_mut(plane, frontier);
         assert!(frontier.next <= end, "only pages that were not programmed are left out");
         frontier.next = end;
-    }
-
-    /// Gives up a frontier's block after a failed program: it takes no more pages. True when the
-    /// block was a frontier.
-    pub fn abandon(&mut self, block: BlockId) -> bool {
-        let plane = self.layout.plane_of_block(block);
-        let mut found = false;
-        // A frontier still names the last block that it filled, which another may have opened
-        // since: both let go of it.
-        let first = plane.index() * self.frontiers_each;
-        for frontier in &mut self.frontiers[first..first + self.frontiers_each] {
-            if frontier.block == block {
-                *frontier = Frontier { block: BlockId::NONE, next: self.geometry.pages };
-                found = true;
-            }
-        }
-        found
-    }
-
-    /// Closes a block whose last page has been programmed.
-    #[inline]
-    pub fn close(&mut self, block: BlockId, now: Time) {
-        assert_eq!(self.blocks[block].state, BlockState::Open);
-        self.blocks[block].state = BlockState::Closed;
-        self.closed.insert(self.layout.plane_of_block(block), block, self.blocks[block].valid, now);
     }
 
     /// True when the physical page holds the current version of its logical page on flash.
@@ -322,6 +303,9 @@ impl Ftl {
     }
 
     /// Marks a page valid that has just been programmed.
+    ///
+    /// # Panics
+    /// If the block of the page is not open.
     #[inline]
     pub fn validate(&mut self, physical: PhysicalPage) {
         let (word, bit) = bit_of(physical);
@@ -342,6 +326,9 @@ impl Ftl {
     }
 
     /// Marks a page invalid: its logical page has a newer version elsewhere, or none.
+    ///
+    /// # Panics
+    /// If the page is not valid.
     #[inline]
     pub fn invalidate(&mut self, physical: PhysicalPage, now: Time) {
         let (word, bit) = bit_of(physical);
@@ -400,68 +387,6 @@ impl Ftl {
     #[inline]
     pub fn valid_pages(&self, block: BlockId) -> u32 {
         self.blocks[block].valid
-    }
-
-    /// The use of a block.
-    #[inline]
-    pub fn state(&self, block: BlockId) -> BlockState {
-        self.blocks[block].state
-    }
-
-    /// Free blocks of a plane.
-    #[inline]
-    pub fn free_blocks(&self, plane: PlaneId) -> u32 {
-        to_u32(self.free[plane].len())
-    }
-
-    /// Chooses a victim in a plane by the configured policy; `None` when nothing would be gained.
-    pub fn choose_victim(&mut self, plane: PlaneId, now: Time, random: &mut Stream) -> Option<BlockId> {
-        let blocks = &self.blocks;
-        self.closed.choose(plane, now, random, |block| blocks[block].valid)
-    }
-
-    /// Takes a block out of use to be emptied: a victim, or a block that went bad.
-    pub fn begin_emptying(&mut self, block: BlockId) {
-        let valid = self.blocks[block].valid;
-        let state = &mut self.blocks[block].state;
-        match *state {
-            BlockState::Closed => self.closed.remove(self.layout.plane_of_block(block), block, valid),
-            BlockState::Open => {}
-            other => panic!("a block that is {other:?} cannot be emptied"),
-        }
-        *state = BlockState::Victim;
-    }
-
-    /// Puts an erased block into the free list.
-    pub fn free(&mut self, block: BlockId) {
-        let state = &mut self.blocks[block];
-        assert!(
-            state.state == BlockState::Victim && state.valid == 0 && state.pins == 0,
-            "freed a block in use"
-        );
-        state.state = BlockState::Free;
-        self.free[self.layout.plane_of_block(block)].push_back(block);
-    }
-
-    /// Takes an emptied bad block out of service for good.
-    pub fn retire(&mut self, block: BlockId) {
-        let state = &mut self.blocks[block];
-        assert!(state.valid == 0, "retired a block that holds data");
-        state.state = BlockState::Retired;
-    }
-
-    /// The closed block of a plane with the fewest erases. Looks at every block of the plane:
-    /// called once per `blocks` erases of a plane at most.
-    pub fn least_worn(&self, plane: PlaneId, nand: &NandArray) -> Option<BlockId> {
-        let all = self.layout.blocks_of(plane);
-        all.filter(|&b| self.blocks[b].state == BlockState::Closed).min_by_key(|&b| nand.erases(b))
-    }
-
-    /// Takes a free block of a plane out of the free list, to be written.
-    pub(crate) fn take_free(&mut self, plane: PlaneId) -> Option<BlockId> {
-        let block = self.free[plane].pop_front()?;
-        self.blocks[block].state = BlockState::Open;
-        Some(block)
     }
 
     /// Opens a frontier on a block that is programmed up to `next`.

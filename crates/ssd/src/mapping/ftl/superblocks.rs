@@ -20,6 +20,9 @@ impl Ftl {
     }
 
     /// Closes a superblock whose last page has been programmed.
+    ///
+    /// # Panics
+    /// If one of its blocks is not open.
     pub fn close_superblock(&mut self, superblock: SuperblockId, now: Time) {
         for block in self.layout.blocks_of_superblock(superblock, &self.geometry) {
             assert_eq!(self.blocks[block].state, BlockState::Open);
@@ -39,6 +42,9 @@ impl Ftl {
     }
 
     /// Takes a closed superblock out of use to be emptied.
+    ///
+    /// # Panics
+    /// If one of its blocks is not closed.
     pub fn begin_emptying_superblock(&mut self, superblock: SuperblockId) {
         let valid = self.superblock_valid[superblock];
         self.closed.remove(PLANE_OF_SUPERBLOCKS, BlockId::new(superblock.get()), valid);

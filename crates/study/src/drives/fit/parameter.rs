@@ -28,9 +28,9 @@ pub struct Parameter {
 /// How values lie between two bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// By factors; bounds are above 0.
+    /// Steps of the parameter are factors; bounds are above 0.
     Log,
-    /// By differences.
+    /// Steps of the parameter are differences.
     Linear,
 }
 

@@ -53,7 +53,7 @@ impl Trial {
     /// Runs it. `is_over` is polled a few times per million requests; true stops the run.
     ///
     /// # Errors
-    /// See [`TestError`].
+    /// As of [`TestRun::run`].
     pub fn run(&self, is_over: &dyn Fn() -> bool) -> Result<Measurement, TestError> {
         self.load.run(&self.device, &self.test, is_over)
     }
@@ -130,7 +130,10 @@ impl Problem {
     /// The fit of every candidate to every row, by candidate.
     ///
     /// # Errors
-    /// The caller's stop.
+    /// [`Stopped`] if `evaluate` was stopped by its caller.
+    ///
+    /// # Panics
+    /// If `evaluate` returns fewer results than it is given trials.
     pub fn evaluate(
         &self,
         candidates: &[Candidate],

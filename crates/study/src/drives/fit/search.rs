@@ -67,7 +67,7 @@ impl Search {
     /// Evaluates one generation.
     ///
     /// # Errors
-    /// The caller's stop; the search is then where it was before.
+    /// [`Stopped`] if `evaluate` was stopped by its caller; the search is then where it was before.
     pub fn step(&mut self, problem: &Problem, evaluate: &mut Evaluate<'_>) -> Result<(), Stopped> {
         let candidates = self.evolution.candidates(self.seed);
         let fits = problem.evaluate(&candidates, evaluate)?;
@@ -79,7 +79,7 @@ impl Search {
     /// Steps until at least `evaluations` candidates are evaluated; `report` is called after each generation.
     ///
     /// # Errors
-    /// The caller's stop.
+    /// [`Stopped`] if `evaluate` was stopped by its caller.
     pub fn run(
         &mut self,
         problem: &Problem,
@@ -117,7 +117,7 @@ impl Search {
     /// How the best candidate fits each row. `None` before the first generation.
     ///
     /// # Errors
-    /// The caller's stop.
+    /// [`Stopped`] if `evaluate` was stopped by its caller.
     pub fn fits(
         &self,
         problem: &Problem,

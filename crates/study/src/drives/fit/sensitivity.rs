@@ -30,7 +30,10 @@ impl Sensitivity {
 /// The sensitivity of every parameter at `optimum`; two candidates are evaluated for each, and the optimum.
 ///
 /// # Errors
-/// The caller's stop.
+/// [`Stopped`] if `evaluate` was stopped by its caller.
+///
+/// # Panics
+/// If `evaluate` returns fewer results than it is given trials.
 pub fn sensitivity(
     problem: &Problem,
     optimum: &[f64],

@@ -20,7 +20,7 @@ pub struct LeftOut {
 /// second row the result is empty.
 ///
 /// # Errors
-/// The caller's stop.
+/// [`Stopped`] if `evaluate` was stopped by its caller.
 pub fn cross_validation(
     rows: &[MeasuredRow],
     problem: &dyn Fn(Vec<MeasuredRow>) -> (Problem, Candidate),

@@ -26,7 +26,7 @@ pub struct MeasuredRow {
     /// Reads at each of [`PERCENTILES`], in microseconds: of random writes those of the first thread, else of
     /// all.
     pub reads: [Option<f64>; PERCENTILES.len()],
-    /// Writes likewise.
+    /// Latencies of writes at each of [`PERCENTILES`], in microseconds, of the same threads as `reads`.
     pub writes: [Option<f64>; PERCENTILES.len()],
     /// Reads of all threads per second.
     pub reads_per_s: Option<f64>,

@@ -183,7 +183,7 @@ fn broken(error: &csv::Error) -> RowError {
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
             format!("the line has {len} cells, and the first line names {expected_len} columns")
         }
-        other => format!("this is no CSV: {other:?}"),
+        _ => format!("this is no CSV: {error}"),
     };
     let remedy = "put texts with commas into double quotes, and leave cells empty that were not measured";
     RowError { line, reason, remedy: remedy.into() }

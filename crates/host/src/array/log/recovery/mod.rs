@@ -200,11 +200,11 @@ impl<B: Block> Log<B> {
         match &recovery.header {
             None => self.abandon("no checkpoint can be read".into()),
             Some(header) if (header.segment, header.host_blocks) != (segment, host_blocks) => {
-                let why = format!("the checkpoint is of another shape: {header:?}");
+                let why = format!("the checkpoint is of another shape: {header}");
                 self.abandon(why);
             }
             Some(header) if is_disputed || !header.is_possible(&geometry) => {
-                let why = format!("the checkpoint's header contradicts itself, or others: {header:?}");
+                let why = format!("the checkpoint's header contradicts itself, or others: {header}");
                 self.abandon(why);
             }
             Some(_) => self.read_pieces(now, core),

@@ -137,6 +137,7 @@ impl Superblock {
     ///
     /// # Errors
     /// If the block is no superblock, or one of another version, or has impossible values.
+    #[expect(clippy::missing_panics_doc, reason = "the slices have the lengths of the numbers")]
     pub fn decode(block: &Bytes) -> Result<Superblock, NotOurs> {
         let bytes = block.as_slice();
         if &bytes[..8] != MAGIC {

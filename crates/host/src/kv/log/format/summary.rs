@@ -46,6 +46,9 @@ impl Entry {
     }
 
     /// The key hash of an encoded entry.
+    ///
+    /// # Panics
+    /// If `bytes` has fewer than 16 bytes.
     #[inline]
     pub fn hash_in(bytes: &[u8]) -> KeyHash {
         KeyHash(u128::from_le_bytes(bytes[..16].try_into().expect("sixteen bytes")))
