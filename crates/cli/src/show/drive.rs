@@ -1,9 +1,8 @@
 //! The drive at work.
 
-use crate::format::per_cent;
-use crate::format::{counted, long_time};
+use crate::format::{counted, per_cent};
 use crate::terminal::{Align, ColorMode, Table};
-use tailcut_base::quantity::{show_bytes, show_count};
+use tailcut_base::quantity::{show_bytes, show_count, show_time, show_years};
 use tailcut_sim::Report;
 use tailcut_sim::report::DriveReport;
 
@@ -114,7 +113,7 @@ fn lifetime(d: &DriveReport) -> Option<Row> {
         &show_bytes(life.bytes_written_most),
         format!(
             "{} at this rate; {per_day:.2} drive writes a day over 5 years{}",
-            crate::format::lifetime(years),
+            show_years(years),
             match life.passes {
                 passes if passes < 1.0 =>
                     format!("; measured over {} of the drive's pages", per_cent(passes)),
@@ -247,7 +246,7 @@ fn parallelism(d: &DriveReport) -> String {
 fn queue_stall(report: &Report) -> Row {
     let remark = match report.queue_stall_ns {
         0 => String::new(),
-        ns => format!("{} with a request but no tag", long_time(ns as f64)),
+        ns => format!("{} with a request but no tag", show_time(ns as f64)),
     };
     row("queue stall", per_cent(report.queue_stall()), "0 %", remark)
 }

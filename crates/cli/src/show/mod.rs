@@ -10,9 +10,9 @@ mod store;
 mod throughput;
 pub mod waits;
 
-use crate::format::{counted, long_time, per_cent};
+use crate::format::{counted, per_cent};
 use crate::terminal::{ColorMode, TextRole, wrapped};
-use tailcut_base::quantity::{show_bytes, show_count};
+use tailcut_base::quantity::{show_bytes, show_count, show_time};
 use tailcut_sim::report::{SteadyReport, Tail};
 use tailcut_sim::world::Overload;
 use tailcut_sim::{Report, Scenario};
@@ -71,13 +71,13 @@ pub fn what_ran(report: &Report, scenario: &Scenario, tone: ColorMode) -> String
     let measured = format!(
         "{} in {}{}{}",
         counted(report.all().requests, "request"),
-        long_time(report.seconds() * 1e9),
+        show_time(report.seconds() * 1e9),
         if report.from_ns == 0 {
             String::new()
         } else {
             let before =
                 if sources(report).len() < report.sources.len() { "preparation and ramp" } else { "ramp" };
-            format!(" after a {before} of {}", long_time(report.from_ns as f64))
+            format!(" after a {before} of {}", show_time(report.from_ns as f64))
         },
         steady(report.steady.as_ref())
     );
@@ -96,7 +96,7 @@ fn overloaded(report: &Report, overload: Overload) -> String {
     let backlog = match overload.due > overload.issued {
         true => format!("of about {} requests due {issued} were issued", show_count(overload.due as f64)),
         false => {
-            format!("the last of {issued} requests was issued {} late", long_time(overload.late_ns as f64))
+            format!("the last of {issued} requests was issued {} late", show_time(overload.late_ns as f64))
         }
     };
     format!(
@@ -190,8 +190,8 @@ fn slow(tail: &Tail, width: usize, tone: ColorMode) -> String {
         "slowest {} %: {} from {} on, mean {}",
         tail.share * 100.0,
         counted(tail.requests, "request"),
-        long_time(tail.from_ns as f64),
-        long_time(mean)
+        show_time(tail.from_ns as f64),
+        show_time(mean)
     );
     format!("{}\n{}", tone.paint(TextRole::Faint, &title), waits::bars(&tail.waits, width, tone))
 }
