@@ -20,8 +20,17 @@ use tailcut_ssd::precondition::PreparedState;
 use tailcut_workload::SyntheticConfig;
 use tailcut_workload::config::PaceKind;
 
+/// How many figures of the drive a report shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Those that most readers want.
+    Brief,
+    /// All of them: also what papers measure inside of the drive.
+    Full,
+}
+
 /// The whole report, `width` columns wide.
-pub fn report(report: &Report, scenario: &Scenario, width: usize, tone: ColorMode) -> String {
+pub fn report(report: &Report, scenario: &Scenario, detail: Detail, width: usize, tone: ColorMode) -> String {
     let mut page = Page { text: String::new(), tone };
     page.text += &what_ran(report, scenario, tone);
     // They may be about how all figures are to be read.
@@ -33,21 +42,21 @@ pub fn report(report: &Report, scenario: &Scenario, width: usize, tone: ColorMod
     page.text += &throughput::resources(report, tone);
     page.part("latency", &latency::table(report, tone));
     page.part("what the slow ones waited for", &slow_ones(report, width, tone));
-    for (heading, content) in machinery(report, tone) {
+    for (heading, content) in machinery(report, detail, tone) {
         page.part(heading, &content);
     }
     page.text
 }
 
 /// The machines behind the requests: a section with its heading for each that took part.
-pub fn machinery(report: &Report, tone: ColorMode) -> Vec<(&'static str, String)> {
+pub fn machinery(report: &Report, detail: Detail, tone: ColorMode) -> Vec<(&'static str, String)> {
     let drive = if report.array.is_some() { "drive 0" } else { "drive" };
     let parts = [
         report.store.as_ref().map(|store| ("store", store::table(store, tone))),
         report.kv.as_ref().map(|server| ("key-value server", kv::part(server, tone))),
         report.array.as_ref().map(|array| ("array", array::tables(array, tone))),
         report.host.as_ref().filter(|_| report.all().requests > 0).map(|host| ("host", host::lines(host))),
-        Some((drive, drive::table(report, tone))),
+        Some((drive, drive::table(report, detail, tone))),
     ];
     parts.into_iter().flatten().collect()
 }
