@@ -152,10 +152,10 @@ def markup(title: str, head: Sequence[str], rows: Iterable[Sequence[Any]], below
 
 
 def time(nanos: float | None) -> str:
-    """A length of time in three digits: 88.5 us."""
+    """A length of time in three digits: 88.5 µs."""
     if nanos is None:
         return "-"
-    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         # What rounds to a thousand of a unit is one of the next.
         if nanos >= size * 0.9995:
             return f"{nanos / size:.3g} {unit}" if nanos < 999.5 * size else f"{nanos / size:.0f} {unit}"

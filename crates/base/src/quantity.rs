@@ -6,7 +6,7 @@
 //! 8-bit bus).
 
 use crate::problem::BadValue;
-pub use crate::show::{plural, show_bytes, show_count, show_number_of, show_rate, show_time};
+pub use crate::show::{plural, show_bytes, show_count, show_number_of, show_rate, show_time, show_years};
 use crate::time::Nanos;
 
 fn bad(text: &str, what: &str, example: &str) -> BadValue {

@@ -10,15 +10,27 @@ fn digits(value: f64) -> String {
     format!("{value:.places$}")
 }
 
-/// A human-readable duration: `80.0 us`, `3.81 ms`.
+const HOUR_NS: f64 = 3.6e12;
+const DAY_NS: f64 = 24.0 * HOUR_NS;
+const YEAR_NS: f64 = 365.0 * DAY_NS;
+
+/// A human-readable duration: `80.0 µs`, `3.81 ms`, `27.8 h`, `6.7 days`, `1.3 years` of 365 days.
 pub fn show_time(nanos: f64) -> String {
     let (value, unit) = match nanos.abs() {
+        v if v >= YEAR_NS => return format!("{:.1} years", nanos / YEAR_NS),
+        v if v >= 2.0 * DAY_NS => return format!("{:.1} days", nanos / DAY_NS),
+        v if v >= 2.0 * HOUR_NS => return format!("{:.1} h", nanos / HOUR_NS),
         v if v >= 1e9 => (nanos / 1e9, "s"),
         v if v >= 1e6 => (nanos / 1e6, "ms"),
-        v if v >= 1e3 => (nanos / 1e3, "us"),
+        v if v >= 1e3 => (nanos / 1e3, "µs"),
         _ => return format!("{nanos:.0} ns"),
     };
     format!("{} {unit}", digits(value))
+}
+
+/// A lifetime in years of 365 days, the years of JESD218's terms, as [`show_time`] shows it.
+pub fn show_years(years: f64) -> String {
+    show_time(years * YEAR_NS)
 }
 
 /// A human-readable size: `4.00 KiB`, `31.5 GiB`.
@@ -62,5 +74,22 @@ pub fn show_count(count: f64) -> String {
         v if v >= 999_500.0 => format!("{} M", digits(count / 1e6)),
         v if v >= 1e4 => format!("{} k", digits(count / 1e3)),
         _ => format!("{count:.0}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_duration_has_the_unit_in_which_people_read_it() {
+        assert_eq!(show_time(0.0), "0 ns");
+        assert_eq!(show_time(80_000.0), "80.0 µs");
+        assert_eq!(show_time(7_199e9), "7199 s");
+        assert_eq!(show_time(100_000e9), "27.8 h");
+        assert_eq!(show_time(576_558e9), "6.7 days");
+        assert_eq!(show_years(0.0487), "17.8 days");
+        assert_eq!(show_years(1.0), "1.0 years");
+        assert_eq!(show_years(1.3), "1.3 years");
     }
 }

@@ -21,6 +21,26 @@ pub fn with_names(command: Command) -> Command {
     command.mut_subcommands(with_names)
 }
 
+/// Completions for fish of names that stand without an option, such as studies: clap_complete has none.
+pub fn positional_names_for_fish(command: &Command) -> String {
+    let mut text = String::new();
+    for first in command.get_subcommands() {
+        let using = format!("__fish_tailcut_using_subcommand {}", first.get_name());
+        text += &positional_names(first, &using);
+        for second in first.get_subcommands() {
+            let using = format!("{using}; and __fish_seen_subcommand_from {}", second.get_name());
+            text += &positional_names(second, &using);
+        }
+    }
+    text
+}
+
+/// The line for each positional argument of a command with fixed names, under a condition of fish.
+fn positional_names(command: &Command, using: &str) -> String {
+    let names = command.get_positionals().filter_map(names);
+    names.map(|names| format!("complete -c tailcut -n \"{using}\" -a \"{}\"\n", names.join(" "))).collect()
+}
+
 /// The names that an argument takes, recognised by its value's name; `None` where they are not fixed.
 fn names(arg: &Arg) -> Option<Vec<&'static str>> {
     let value = arg.get_value_names().and_then(|names| names.first()).map_or("", |name| name.as_str());

@@ -10,6 +10,7 @@ use crate::output::Folder;
 use crate::run::Scenario;
 use crate::scenario::keys;
 use clap::Command;
+use clap_complete::Shell;
 use std::io::Write;
 use std::path::Path;
 
@@ -23,6 +24,9 @@ pub fn generate(what: &GenerateCommand, out: &mut dyn Write) -> Result<(), Failu
         GenerateCommand::Completions { shell } => {
             let mut command = completion::with_names(help::command());
             clap_complete::generate(*shell, &mut command, "tailcut", &mut text);
+            if *shell == Shell::Fish {
+                text.extend(completion::positional_names_for_fish(&command).into_bytes());
+            }
         }
         GenerateCommand::Man { folder: Some(folder) } => return manual(folder),
         GenerateCommand::Man { folder: None } => text = help::page(&built(), "")?,
@@ -60,7 +64,6 @@ fn write_pages(command: &Command, path: &str, folder: &Folder) -> Result<(), Fai
 mod tests {
     use super::*;
     use clap::ValueEnum;
-    use clap_complete::Shell;
 
     /// All commands by name, joined as in the names of manual pages: `tailcut-serve-kv`.
     fn commands(above: &str, command: &Command, all: &mut Vec<(String, Command)>) {
@@ -105,15 +108,37 @@ mod tests {
             }
         }
         let run = std::fs::read_to_string(pages.join("tailcut-run.1")).expect("it was written");
-        for title in ["EXIT STATUS", "FILES", "EXAMPLES", "SEE ALSO"] {
-            assert!(
-                run.contains(&format!("\n.SH \"{title}\"\n")) || run.contains(&format!("\n.SH {title}\n")),
-                "{run}"
-            );
-        }
         assert!(!run.contains("EXTRA") && run.contains("tailcut\\-explain"), "{run}");
         let count = std::fs::read_dir(&pages).expect("the folder is there").count();
         assert_eq!(count, all.len(), "no page is without its command");
+    }
+
+    #[test]
+    fn every_manual_page_has_the_sections_that_readers_look_for() {
+        let command = built();
+        let mut open = vec![(String::new(), &command)];
+        while let Some((path, command)) = open.pop() {
+            let page = help::page(command, &path).expect("memory takes everything");
+            let page = String::from_utf8(page).expect("it is text");
+            let has = |title: &str| {
+                [format!("\n.SH \"{title}\"\n"), format!("\n.SH {title}\n")]
+                    .iter()
+                    .any(|line| page.contains(line))
+            };
+            for title in ["NAME", "SYNOPSIS", "EXIT STATUS", "EXAMPLES", "SEE ALSO"] {
+                assert!(has(title), "{path} has no {title}\n{page}");
+            }
+            // Pages of commands that read or write files of fixed names list them.
+            let by_default = |argument: &clap::Arg| {
+                let values = argument.get_default_values().iter();
+                values.filter_map(|value| value.to_str()).any(|value| value.starts_with("tailcut"))
+            };
+            let has_files =
+                command.get_arguments().filter(|argument| !argument.is_hide_set()).any(by_default);
+            assert!(has("FILES") || !has_files, "{path} has no FILES\n{page}");
+            let below = command.get_subcommands().filter(|below| !below.is_hide_set());
+            open.extend(below.map(|below| (format!("{path} {}", below.get_name()).trim().to_owned(), below)));
+        }
     }
 
     #[test]
@@ -133,10 +158,9 @@ mod tests {
     fn every_shell_completes_settings_drives_and_studies() {
         for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
             let script = generated(GenerateCommand::Completions { shell });
-            // clap_complete completes no positional arguments, such as studies, in fish.
-            let studies: &[&str] = if shell == Shell::Fish { &[] } else { &["shin-5.4", "pts-iops"] };
-            let options = ["device.timing.read=", "device.preset=tlc-nvme", "swan-sata"];
-            for &name in options.iter().chain(studies) {
+            let studies = ["shin-5.4", "pts-iops"];
+            let settings = ["device.timing.read=", "device.preset=tlc-nvme", "swan-sata"];
+            for name in settings.into_iter().chain(studies) {
                 let escaped = name.replace('=', "\\=");
                 assert!(script.contains(name) || script.contains(&escaped), "{shell}: {name}");
             }

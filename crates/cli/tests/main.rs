@@ -8,4 +8,5 @@ mod commands;
 mod examples;
 mod guide;
 mod kv;
+mod metrics;
 mod support;

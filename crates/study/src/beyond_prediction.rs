@@ -153,7 +153,7 @@ fn rows_of(case: &str, measured: &Measured) -> Vec<Row> {
     }
     let predicted = host.predictions.iter().flat_map(|all| Service::ALL.into_iter().zip(all));
     for (of, figures) in predicted.filter(|(of, figures)| is_shown(*of) && figures.count > 0) {
-        let note = format!("{} predictions, mean {:.1} us", figures.count, figures.mean / 1e3);
+        let note = format!("{} predictions, mean {:.1} µs", figures.count, figures.mean / 1e3);
         let row = Row::new(case, format!("error, {}", of.label()), "s", figures.error / 1e9);
         rows.push(row.limit(0.0).note(note));
     }

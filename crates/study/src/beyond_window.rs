@@ -53,7 +53,7 @@ impl Study for FeedbackWindow {
             let (least, best) = fixed.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).expect("there are some");
             let case = |what: &str| format!("{what}, beside {name}");
             for (latency, window) in fixed {
-                rows.push(Row::new(case(&format!("{window} us")), "mean latency", "s", latency));
+                rows.push(Row::new(case(&format!("{window} µs")), "mean latency", "s", latency));
             }
             rows.push(Row::new(case("feedback"), "mean latency", "s", latency("feedback")).limit(least));
             let ratio = latency("feedback") / least;
@@ -64,7 +64,7 @@ impl Study for FeedbackWindow {
             };
             rows.push(Row::new(case("feedback"), "spinning per read", "s", spun("feedback")));
             let of_best = spun(&format!("pre{best}"));
-            rows.push(Row::new(case(&format!("{best} us, the best")), "spinning per read", "s", of_best));
+            rows.push(Row::new(case(&format!("{best} µs, the best")), "spinning per read", "s", of_best));
         }
         rows
     }

@@ -164,7 +164,7 @@ impl Compared<'_> {
 }
 
 const MEAN: &str = "\
-What resetting gains over suspending is 120 us for each read of a get that meets a program, and what classes \
+What resetting gains over suspending is 120 µs for each read of a get that meets a program, and what classes \
 gain over resetting for all is the wait behind reads of compactions: both follow from how busy the chips are \
 with compactions, and how many of the reads are theirs. Neither is in the thesis.";
 

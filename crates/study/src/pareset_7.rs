@@ -195,8 +195,8 @@ fn with_programs(measured: &Measured) -> f64 {
 }
 
 const MEAN: &str = "\
-A read that meets a program gains 120 us if it resets instead of suspending (30 us to take the chip instead \
-of 150 us), one that meets nothing gains nothing: 7 % of a mean near 200 us is what collisions of one read \
+A read that meets a program gains 120 µs if it resets instead of suspending (30 µs to take the chip instead \
+of 150 µs), one that meets nothing gains nothing: 7 % of a mean near 200 µs is what collisions of one read \
 in eight would give. See 'collisions per read': at the unchanged job more than every second read meets a \
 program, because eight chips serve about seven programs at a time. The thesis does not give its program \
 time, nor how often its reads collided.";

@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(of("s0 20000", "read p50").ratio, Some(1.1));
         let error = of("s0", "median error of reads up to p99.9").measured.expect("a figure");
         assert!((error - 0.1).abs() < 1e-9, "{error}");
-        // 2 of 10 us are no error of a write.
+        // 2 of 10 µs are no error of a write.
         let error = of("s0", "median error of writes up to p99.9").measured.expect("a figure");
         assert!((error - 0.08).abs() < 1e-9, "{error}");
     }

@@ -230,23 +230,23 @@ impl Study for PollInterval {
         for (name, strategy) in POLLS {
             for &us in intervals(options) {
                 let measured = find(done, &format!("{strategy}/{us}us"));
-                rows.push(Row::new(format!("{name}, every {us} us"), "reads", "1/s", measured.iops()));
+                rows.push(Row::new(format!("{name}, every {us} µs"), "reads", "1/s", measured.iops()));
             }
         }
         // "Over 600k IOPS even if the poll interval increased up to 128us."
         let up_to = intervals(options).iter().filter(|&&us| us <= 128);
         let least =
             up_to.map(|us| find(done, &format!("coop-poll/{us}us")).iops()).fold(f64::INFINITY, f64::min);
-        let row = Row::new("with coop poll, every 128 us or less", "reads, min", "1/s", least);
+        let row = Row::new("with coop poll, every 128 µs or less", "reads, min", "1/s", least);
         rows.push(row.at_least(600_000.0).explain(RATE));
-        let better = ["with coop poll, every 128 us", "async poll, every 128 us"];
+        let better = ["with coop poll, every 128 µs", "async poll, every 128 µs"];
         rows.push(Row::order(&rows, "reads", &better).explain(NO_CAUSE));
         let kept = |strategy: &str| {
             let at = |us: u64| find(done, &format!("{strategy}/{us}us")).iops();
             at(128) / at(16)
         };
         for (name, strategy) in POLLS {
-            rows.push(Row::new(format!("{name}, 128 us / 16 us"), "reads", "x", kept(strategy)));
+            rows.push(Row::new(format!("{name}, 128 µs / 16 µs"), "reads", "x", kept(strategy)));
         }
         rows
     }
@@ -261,10 +261,10 @@ fn intervals(options: &Options) -> &'static [u64] {
 const SIBLINGS: &str = "Of hardware threads, two of which share a core: one does 0.625 of a core's work \
     while the other is busy.";
 const RATE: &str = "\
-The cores are busy to the last moment: with cooperation a read of 512 B costs 10 us of a core's work, of \
-which its one context switch, the cold caches behind it and the wake-up are 4.4 us. These are the \
-dissertation's own 7 us per request for changing contexts, less what interrupt, inter-processor interrupt \
-and software interrupt take of them. 671k reads leave 7.5 us for everything, so its path pays less for a \
+The cores are busy to the last moment: with cooperation a read of 512 B costs 10 µs of a core's work, of \
+which its one context switch, the cold caches behind it and the wake-up are 4.4 µs. These are the \
+dissertation's own 7 µs per request for changing contexts, less what interrupt, inter-processor interrupt \
+and software interrupt take of them. 671k reads leave 7.5 µs for everything, so its path pays less for a \
 switch than by this sum.";
 
 const POLLING: &str =
@@ -277,13 +277,13 @@ dissertation's SCSI path 277k. What 4 KiB cost its processor more is not said.";
 const SCSI_HANDLER: &str = "The handler sends what it finds to other cores: it is as long as the most \
     completions that it has found.";
 const NONBLOCKING_HANDLER: &str = "\
-The dissertation says 'over 100us'. A handler serves what it finds, and finds all that has ended during the \
-one before: with 128 threads its core does nothing else, each handler serves some 90 reads at 3.4 us, and \
+The dissertation says 'over 100 µs'. A handler serves what it finds, and finds all that has ended during the \
+one before: with 128 threads its core does nothing else, each handler serves some 90 reads at 3.4 µs, and \
 the interrupt's core bounds the rate.";
 const LAZY_HANDLER: &str = "\
 As without lazy processing, the core of the interrupt is saturated: each handler fetches and wakes for some \
-60 reads at 2.2 us. The dissertation's finds fewer at a time, so its core still had time left; fetching and \
-waking cost it less than the 1.4 us that they cost here on a core without a busy sibling.";
+60 reads at 2.2 µs. The dissertation's finds fewer at a time, so its core still had time left; fetching and \
+waking cost it less than the 1.4 µs that they cost here on a core without a busy sibling.";
 const COOP_HANDLER: &str = "\
 Threads take most completions before a handler comes to them: it finds four at the most. The dissertation's \
 controller has registers for each port to be read and cleared, which lengthens its shortest handlers; ours \

@@ -107,7 +107,7 @@ fn server(options: &Options, strategy: &str, clients: u32) -> Scenario {
 }
 
 const PEAK: &str = "\
-Of the dissertation's server only the sum is known. 32 clients at 119k gets have 269 us for one, of which \
+Of the dissertation's server only the sum is known. 32 clients at 119k gets have 269 µs for one, of which \
 drive and path take some 125; the rest is network, server and client, and the client's machine, as busy as \
 the server, is not modelled.";
 const COLLAPSE: &str = "\

@@ -209,7 +209,7 @@ does not say what its drives' erases take.";
 const CONTROL: &str = "\
 Reads wait for other reads of the same chip: the same readers on two drives that nobody writes to, below, do \
 no better. Or for an erase where a drive had not come to rest when the token passed (counted below). A read \
-takes 132 us on an idle drive; the paper's drives are not described.";
+takes 132 µs on an idle drive; the paper's drives are not described.";
 
 const SHORT: &str = "\
 Chips serve reads first here, and no program or copy of a page comes between: the longest wait is an erase, \

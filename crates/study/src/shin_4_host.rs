@@ -228,7 +228,7 @@ impl Study for Multidepth {
     }
 
     fn title(&self) -> &'static str {
-        "precompletion with many threads on a drive of 80 us"
+        "precompletion with many threads on a drive of 80 µs"
     }
 
     fn source(&self) -> &'static str {
@@ -315,8 +315,8 @@ const BUFFER_HIT: &str = "What is saved is an interrupt, the exit from an idle s
     switch, each at its constant.";
 const IO_WINDOW: &str = "The best window is the next larger one of those tried than the time to the thread.";
 const CPU_WINDOW: &str = "\
-From the notice to the thread it takes 9 us where the sibling of the core computes (interrupt, wake-up, \
-switch, cold caches: 5.6 us of work at 0.625 of the speed). A window of 8 us leaves 1 us of that to be seen, \
+From the notice to the thread it takes 9 µs where the sibling of the core computes (interrupt, wake-up, \
+switch, cold caches: 5.6 µs of work at 0.625 of the speed). A window of 8 µs leaves 1 µs of that to be seen, \
 the next one tried hides all of it; the dissertation's figure prefers the smaller.";
 const POLL_BESIDE_CPU: &str = "The poller has an equal share of its core: how many others share it decides.";
 const COST_OF_POLLING: &str = "\
@@ -327,6 +327,6 @@ at the best latency. How many threads there were is not said.";
 const DELAY: &str =
     "Interrupt, wake-up, switch and cold caches, each at its constant, on cores with busy siblings.";
 const DEPTH: &str = "\
-What is hidden is 5 to 9 us, by how busy the cores' siblings are. Random reads of 32 threads meet on chips, \
-which makes their latency 140 us, of which that is less. The dissertation's emulator delays each read by 80 \
-us; whether its reads meet is not said. Where they do not, 32 threads gain what it prints.";
+What is hidden is 5 to 9 µs, by how busy the cores' siblings are. Random reads of 32 threads meet on chips, \
+which makes their latency 140 µs, of which that is less. The dissertation's emulator delays each read by 80 \
+µs; whether its reads meet is not said. Where they do not, 32 threads gain what it prints.";

@@ -140,7 +140,7 @@ const PRINTED: f64 = 1.148e9;
 const FIGURE: &str = "What the figure shows: read bandwidth, by its caption.";
 
 const BANDWIDTH: &str = "\
-Two of the four drives serve all reads, at 132 us each, and each write goes to two drives, each of which has \
+Two of the four drives serve all reads, at 132 µs each, and each write goes to two drives, each of which has \
 the token for half of the time: beside the same readers that leaves at the most 183 MB/s of writes (see \
 shin-5.4), where MIX writes each block once and at any time. The paper's drives are not described; its \
 uplink of 1.5 GB/s is not modelled here.";

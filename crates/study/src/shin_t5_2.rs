@@ -197,7 +197,7 @@ storage was slower: its engine overwrites items in place, ours appends them to a
 with little effort, and 64 clients keep the one thread of the server busy (MIX, EPCH; row 'time of the \
 server's thread'). In GCCTRL sets of YCSB-A wait for segments of the log: one comes free after two flushes \
 of up to 170 ms each, eight at a time. The median is the queue before the thread. The paper's 99 % are far \
-above what its storage alone has at 99.9999 % (520 us); it names concurrency, limited parallelism of CPUs, \
+above what its storage alone has at 99.9999 % (520 µs); it names concurrency, limited parallelism of CPUs, \
 the network and shared interrupts, which one thread with interrupts on cores of their own does not have.";
 
 const STORAGE: &str = "\

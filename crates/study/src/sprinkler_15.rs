@@ -206,7 +206,7 @@ fn paper(scheduler: &str, chips: u32) -> Option<f64> {
 }
 
 const TRANSFERS: &str = "\
-These are reads, of 20 us in the cells and 10.6 us on a bus that many chips share: SPK3 serves several pages \
+These are reads, of 20 µs in the cells and 10.6 µs on a bus that many chips share: SPK3 serves several pages \
 in one transaction, so its chips are done sooner and wait for the next turn of a bus that is nearly full. \
 The paper does not say what its transfers were.";
 

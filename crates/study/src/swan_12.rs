@@ -23,7 +23,7 @@ impl Study for Inside {
     }
 
     fn title(&self) -> &'static str {
-        "Random reads and writes on six drives of 100 and 500 us: latency where drives are written in place \
+        "Random reads and writes on six drives of 100 and 500 µs: latency where drives are written in place \
             or in segments"
     }
 

@@ -256,5 +256,5 @@ single drives: up to 1.33).";
 const TABLE_4: &str = "\
 Where a read goes depends on how long ago its block was written, and so on caches above the array and on the \
 turns' length against the keys' heat. Latencies are those at the top of the array, with the drives' own \
-queues, under clients that wait for nothing but their answers; the paper's 98 us at the front end say that \
+queues, under clients that wait for nothing but their answers; the paper's 98 µs at the front end say that \
 its array had little to do.";

@@ -165,5 +165,5 @@ The limit is u of u_d = (u - 1) / ln u, with u_d the share that is full of what 
 writes.";
 
 const EXAMPLE: &str = "\
-With the paper's own figures (4 ms to erase a segment of 256 blocks of 15.6 us and 19.5 us, u = 0.33) \
+With the paper's own figures (4 ms to erase a segment of 256 blocks of 15.6 µs and 19.5 µs, u = 0.33) \
 equation 1 gives 3.08. The 1.89 that it prints is what remains without the erase term.";

@@ -26,9 +26,9 @@ fn an_eighth_of_a_drive_is_as_quick_as_the_whole_and_amplifies_as_much() {
     assert!((a / b - 1.0).abs() < 0.03, "amplification {a} and {b}");
     // p50, p90, p95 and p99 of 60,000 reads.
     for (index, (a, b)) in whole.reads.micros.iter().zip(eighth.reads.micros).enumerate().skip(1).take(4) {
-        assert!((a / b - 1.0).abs() < 0.03, "percentile {index} of reads: {a} and {b} us");
+        assert!((a / b - 1.0).abs() < 0.03, "percentile {index} of reads: {a} and {b} µs");
     }
     for (index, (a, b)) in whole.writes.micros.iter().zip(eighth.writes.micros).enumerate().skip(1).take(4) {
-        assert!((a - b).abs() < 0.03 * a.max(10.0), "percentile {index} of writes: {a} and {b} us");
+        assert!((a - b).abs() < 0.03 * a.max(10.0), "percentile {index} of writes: {a} and {b} µs");
     }
 }

@@ -66,7 +66,7 @@ fn the_uplink_bounds_large_reads() {
 fn cooperation_makes_polling_seldom_enough() {
     let rows = quick("shin-3.10");
     let kept = |case: &str| figure(&rows, case, "reads");
-    assert!(kept("with coop poll, 128 us / 16 us") > kept("async poll, 128 us / 16 us"));
+    assert!(kept("with coop poll, 128 µs / 16 µs") > kept("async poll, 128 µs / 16 µs"));
 }
 
 #[test]

@@ -103,7 +103,7 @@ impl fmt::Display for Case {
 
 const READING: &str = "\
 Wall clock per request of one block at a random place, 64 at a time, over four
-drives (swan5: two groups of three) that answer everything after 100 us of
+drives (swan5: two groups of three) that answer everything after 100 µs of
 virtual time and cost nothing themselves but a queue; four fifths of the space
 are in use, and logs collect.
 ";

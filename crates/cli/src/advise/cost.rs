@@ -13,11 +13,11 @@ use tailcut_ssd::flash::timing::CellKind;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prices {
     /// Of a gigabyte of raw flash of one, two, three, four bits per cell.
-    pub gigabyte: [f64; 4],
+    gigabyte: [f64; 4],
     /// Price of a drive without its flash.
-    pub drive: f64,
+    drive: f64,
     /// Whether the user has named any.
-    pub named: bool,
+    named: bool,
 }
 
 const NAMES: [&str; 4] = ["slc", "mlc", "tlc", "qlc"];

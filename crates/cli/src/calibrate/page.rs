@@ -15,7 +15,7 @@ pub(super) fn page(results: &Results, tone: ColorMode) -> String {
         results.cost
     );
     format!(
-        "{}\n\n{}\n\n{}\n\nErrors are medians of |predicted / measured - 1|; 2 us of a write count as \
+        "{}\n\n{}\n\n{}\n\nErrors are medians of |predicted / measured - 1|; 2 µs of a write count as \
             nothing.\n\
          'left out' is the error of a fit to the other rows.\n",
         tone.paint(TextRole::Heading, &heading),

@@ -4,7 +4,7 @@ use crate::compare::cells::counted;
 use crate::compare::page::{in_order, mark, ratio, short_names, shown, step, unjudged, unmeasured, volatile};
 use crate::compare::results::{Effects, Head, Ineffective, Pair, Point, Results, Verdict};
 use crate::html::Page;
-use crate::html::markup::{Column, Table, chart, escape, figure, folded};
+use crate::html::markup::{Column, Table, chart, escape, folded};
 use crate::sweep::Unit;
 
 /// Rows of the ranking on the page; the JSON beside it has all.
@@ -56,7 +56,7 @@ fn lead(results: &Results) -> String {
     tiles.extend(gain(results, best, base));
     let tiles: String = tiles
         .iter()
-        .map(|(value, what)| format!("<li><b>{}</b><span>{}</span></li>", figure(value), escape(what)))
+        .map(|(value, what)| format!("<li><b>{}</b><span>{}</span></li>", escape(value), escape(what)))
         .collect();
     let best = best.map_or(String::new(), |point| {
         format!("<p>Best: <b>{}</b></p>\n", escape(&settings(results, point)))

@@ -298,6 +298,6 @@ mod tests {
         assert_eq!(percentile_range(99.9, 99.9), "99.9 %");
         assert_eq!(time_range(Nanos(2_410_000), Nanos(2_500_000)), "between 2.41 ms and 2.50 ms");
         assert_eq!(time_range(Nanos(2_410_100), Nanos(2_410_900)), "between 2410100 and 2410900 ns");
-        assert_eq!(time_range(Nanos(1_040), Nanos(1_040)), "of 1.04 us");
+        assert_eq!(time_range(Nanos(1_040), Nanos(1_040)), "of 1.04 µs");
     }
 }

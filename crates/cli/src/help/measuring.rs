@@ -1,6 +1,6 @@
 //! Help of the commands that measure drives, servers and this machine, and of `tailcut generate`.
 
-use super::{CommandHelp, RUNS};
+use super::{ANY, CommandHelp, RUNS};
 
 /// The commands that measure, and `tailcut generate`.
 pub(super) const ALL: &[CommandHelp] = &[
@@ -85,8 +85,8 @@ pub(super) const ALL: &[CommandHelp] = &[
         path: "bench block",
         examples: &[("Read from the server on tailcut.sock", "tailcut bench block --depth 128 --time 10s")],
         exit_status: RUNS,
+        files: &[("tailcut.sock", "the server's unix socket")],
         see_also: &["serve block"],
-        ..CommandHelp::NONE
     },
     CommandHelp {
         path: "bench kv",
@@ -104,6 +104,7 @@ pub(super) const ALL: &[CommandHelp] = &[
             ("Print completions for bash", "tailcut generate completions bash"),
             ("Write the man pages of all commands", "tailcut generate man man1"),
         ],
+        see_also: &["generate completions", "generate man", "generate keys"],
         ..CommandHelp::NONE
     },
     CommandHelp {
@@ -127,8 +128,9 @@ pub(super) const ALL: &[CommandHelp] = &[
             ("Install the man pages of all commands", "tailcut generate man ~/.local/share/man/man1"),
             ("Read the first page", "tailcut generate man | man -l -"),
         ],
+        exit_status: ANY,
+        files: &[("DIR/tailcut*.1", "the pages, one for each command")],
         see_also: &["generate completions"],
-        ..CommandHelp::NONE
     },
     CommandHelp {
         path: "generate keys",

@@ -11,8 +11,8 @@ pub(super) const ALL: &[CommandHelp] = &[
             ("Serve memcached clients from DRAM and flash", "tailcut serve kv"),
         ],
         exit_status: SERVES,
-        see_also: &["status", "ctl"],
-        ..CommandHelp::NONE
+        files: &[("*.ctl", "control sockets in the working directory, for 'status' and 'ctl'")],
+        see_also: &["serve block", "serve kv", "status", "ctl"],
     },
     CommandHelp {
         path: "serve block",

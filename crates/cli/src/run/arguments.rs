@@ -67,6 +67,9 @@ pub struct RunOptions {
     /// Skip unreadable lines of a trace and count them
     #[arg(long)]
     pub skip_bad_lines: bool,
+    /// Print all figures of the drive: also wear, and the idleness and parallelism that papers measure
+    #[arg(long, short)]
+    pub verbose: bool,
     /// Hide progress
     #[arg(long, short)]
     pub quiet: bool,

@@ -16,7 +16,7 @@ use crate::output;
 use crate::output::is_stdout;
 use crate::scenario::keys;
 use crate::scenario::nearest::enumerate;
-use crate::show;
+use crate::show::{self, Detail};
 use crate::terminal::{ColorMode, TextRole, window};
 use arguments::{RunArguments, RunOptions};
 use std::io::Write;
@@ -96,22 +96,27 @@ fn print(
         }
     } else {
         let tone = ColorMode::of_stdout();
-        let text = show::report(&saved.report, scenario, usize::from(window()), tone);
+        let detail = if options.verbose { Detail::Full } else { Detail::Brief };
+        let text = show::report(&saved.report, scenario, detail, usize::from(window()), tone);
         out.write_all(text.as_bytes())?;
-        writeln!(out, "{}", whereabouts(&saved.report, &options.out, tone))?;
+        writeln!(out, "{}", whereabouts(&saved.report, options, tone))?;
     }
     Ok(out.flush()?)
 }
 
 /// The digest, and where the files are.
-fn whereabouts(report: &Report, folder: &Path, tone: ColorMode) -> String {
-    let folder = folder.display();
+fn whereabouts(report: &Report, options: &RunOptions, tone: ColorMode) -> String {
+    let folder = options.out.display();
+    let verbosely = if options.verbose { "" } else { "with --verbose, " };
     format!(
         "\ntailcut {}, seed {}, digest {}\n{}",
         report.version,
         report.seed,
         report.digest,
-        tone.paint(TextRole::Faint, &format!("more in {folder}/{REPORT} and by: tailcut explain {folder}"))
+        tone.paint(
+            TextRole::Faint,
+            &format!("more {verbosely}in {folder}/{REPORT} and by: tailcut explain {folder}")
+        )
     )
 }
 

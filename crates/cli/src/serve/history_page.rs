@@ -7,6 +7,7 @@ use crate::serve::history::{Head, Moment};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use tailcut_base::quantity::show_time;
 
 /// The data of the page.
 #[derive(Debug, PartialEq, Serialize)]
@@ -66,12 +67,12 @@ fn read(text: &str, source: &Path) -> Result<History, Failure> {
 fn lead(history: &History) -> String {
     let span = history.at.last().zip(history.at.first()).map_or(0.0, |(last, first)| last - first);
     format!(
-        "<p class=\"soft\">{}<br>tailcut {}; {} moments over {}, at first a second and now {} s apart.</p>\n",
+        "<p class=\"soft\">{}<br>tailcut {}; {} moments over {}, at first a second and now {} apart.</p>\n",
         escape(&history.head.what),
         escape(&history.head.version),
         history.at.len(),
-        escape(&crate::format::long_time(span * 1e9).replace(" us", " µs")),
-        history.head.every_s
+        escape(&show_time(span * 1e9)),
+        show_time(history.head.every_s as f64 * 1e9)
     )
 }
 

@@ -1,8 +1,8 @@
 //! An array of drives at work.
 
-use crate::format::{counted, long_time, per_cent, per_second};
+use crate::format::{counted, per_cent, per_second};
 use crate::terminal::{Align, ColorMode, Table};
-use tailcut_base::quantity::{show_number_of, show_rate};
+use tailcut_base::quantity::{show_number_of, show_rate, show_time};
 use tailcut_sim::report::{ArrayReport, EpochReport, GroupReport, LogReport, MemberReport, StageReport};
 
 /// The reads of an array by how they were served, and the work of each drive.
@@ -37,7 +37,7 @@ fn epoch_lines(epochs: &EpochReport) -> String {
     let mut text = format!(
         "  {}, the longest {}; {} written, {} superseded, {}\n",
         show_number_of(epochs.epochs, "epoch"),
-        long_time(epochs.longest_ns as f64),
+        show_time(epochs.longest_ns as f64),
         show_number_of(epochs.written, "block"),
         epochs.superseded,
         show_number_of(epochs.descriptors, "descriptor")
@@ -51,7 +51,7 @@ fn epoch_lines(epochs: &EpochReport) -> String {
     text += &format!(
         "  {} held back; a copy waited for the token for {} at most, {} for longer than the deadline\n",
         were(epochs.throttled, "write"),
-        long_time(epochs.longest_wait_ns as f64),
+        show_time(epochs.longest_wait_ns as f64),
         epochs.late
     );
     if epochs.collections > 0 || epochs.restless > 0 {
@@ -125,7 +125,7 @@ fn were(number: u64, noun: &str) -> String {
 fn by_group(log: &LogReport) -> String {
     let all: u64 = log.reads.iter().map(|group| group.reads).sum();
     let group = |group: &GroupReport| {
-        format!("{} {} ({})", group.state, share(group.reads, all), long_time(group.mean_ns))
+        format!("{} {} ({})", group.state, share(group.reads, all), show_time(group.mean_ns))
     };
     log.reads.iter().map(group).collect::<Vec<_>>().join(", ")
 }

@@ -1,18 +1,18 @@
 //! The drive at work.
 
-use crate::format::per_cent;
-use crate::format::{counted, long_time};
+use super::Detail;
+use crate::format::{counted, per_cent};
 use crate::terminal::{Align, ColorMode, Table};
-use tailcut_base::quantity::{show_bytes, show_count};
+use tailcut_base::quantity::{show_bytes, show_count, show_time, show_years};
 use tailcut_sim::Report;
 use tailcut_sim::report::DriveReport;
 
 /// The statistics of the drive, each figure beside its value on an ideal drive.
-pub(super) fn table(report: &Report, tone: ColorMode) -> String {
+pub(super) fn table(report: &Report, detail: Detail, tone: ColorMode) -> String {
     let head =
         [("figure", Align::Left), ("measured", Align::Right), ("ideal", Align::Right), ("", Align::Left)];
     let mut table = Table::new(&head, tone);
-    for [figure, measured, limit, remark] in rows(report) {
+    for [figure, measured, limit, remark] in rows(report, detail) {
         table.row(&[figure, measured, limit, remark]);
     }
     format!("{table}\n")
@@ -20,44 +20,19 @@ pub(super) fn table(report: &Report, tone: ColorMode) -> String {
 
 type Row = [String; 4];
 
-fn rows(report: &Report) -> Vec<Row> {
+fn rows(report: &Report, detail: Detail) -> Vec<Row> {
     let d = &report.drive;
-    let mut rows = vec![row(
-        "write amplification",
-        match d.write_amplification {
-            Some(times) if d.programs.user + d.programs.gc > 0 => format!("{times:.3}"),
-            _ => "-".into(),
-        },
-        "1",
-        format!("{} user, {} gc programs", count(d.programs.user), count(d.programs.gc)),
-    )];
-    rows.extend(utilisations(d));
+    let is_full = detail == Detail::Full;
+    let mut rows = vec![write_amplification(d)];
+    rows.extend(utilisations(d, detail));
     rows.push(queue_stall(report));
-    if d.readdressed > 0 {
-        rows.push(row("readdressed reads", count(d.readdressed), "-", String::new()));
+    if is_full {
+        rows.extend(scheduling(d));
     }
-    let [most, bound] = d.passed_over;
-    if bound > 0 {
-        let remark = format!("transactions that went before a chip's oldest request; at most {bound}");
-        rows.push(row("passed over", format!("{most}"), "0", remark));
+    rows.push(erases(d));
+    if is_full {
+        rows.push(wear_spread(d));
     }
-    rows.push(row(
-        "erases",
-        count(d.erases),
-        "-",
-        format!(
-            "{} emptied, {} for wear; ~{} in the long run",
-            counted(d.collections, "block"),
-            count(d.levelled),
-            show_count(d.erases_least)
-        ),
-    ));
-    rows.push(row(
-        "wear spread",
-        format!("{}", d.wear.most - d.wear.least),
-        "0",
-        format!("{} to {} erases a block, mean {:.2}", d.wear.least, d.wear.most, d.wear.mean),
-    ));
     if d.forced_collections > 0 {
         let remark = "could not wait for a window of collection".into();
         rows.push(row("forced collections", count(d.forced_collections), "0", remark));
@@ -68,21 +43,58 @@ fn rows(report: &Report) -> Vec<Row> {
     }
     rows.extend(lifetime(d));
     rows.extend(preemptions(d));
+    if is_full {
+        rows.extend(spared_work(d));
+    }
     rows.push(buffer(d));
-    rows.extend(cache(d));
+    rows.extend(cache(d, detail));
     if d.failures + d.bad_blocks > 0 {
-        rows.push(row(
-            "failures",
-            count(d.failures),
-            "0",
-            format!("{} went bad", counted(d.bad_blocks, "block")),
-        ));
+        let remark = format!("{} went bad", counted(d.bad_blocks, "block"));
+        rows.push(row("failures", count(d.failures), "0", remark));
     }
     rows
 }
 
-/// Reads that needed no chip, and what was read ahead for that.
-fn cache(d: &DriveReport) -> Vec<Row> {
+fn write_amplification(d: &DriveReport) -> Row {
+    let measured = match d.write_amplification {
+        Some(times) if d.programs.user + d.programs.gc > 0 => format!("{times:.3}"),
+        _ => "-".into(),
+    };
+    let remark = format!("{} user, {} gc programs", count(d.programs.user), count(d.programs.gc));
+    row("write amplification", measured, "1", remark)
+}
+
+/// What the commit scheduler did with waiting requests.
+fn scheduling(d: &DriveReport) -> Vec<Row> {
+    let mut rows = Vec::new();
+    if d.readdressed > 0 {
+        rows.push(row("readdressed reads", count(d.readdressed), "-", String::new()));
+    }
+    let [most, bound] = d.passed_over;
+    if bound > 0 {
+        let remark = format!("transactions that went before a chip's oldest request; at most {bound}");
+        rows.push(row("passed over", format!("{most}"), "0", remark));
+    }
+    rows
+}
+
+fn erases(d: &DriveReport) -> Row {
+    let remark = format!(
+        "{} emptied, {} for wear; ~{} in the long run",
+        counted(d.collections, "block"),
+        count(d.levelled),
+        show_count(d.erases_least)
+    );
+    row("erases", count(d.erases), "-", remark)
+}
+
+fn wear_spread(d: &DriveReport) -> Row {
+    let remark = format!("{} to {} erases a block, mean {:.2}", d.wear.least, d.wear.most, d.wear.mean);
+    row("wear spread", format!("{}", d.wear.most - d.wear.least), "0", remark)
+}
+
+/// Reads that needed no chip; in full also what was read ahead for that.
+fn cache(d: &DriveReport, detail: Detail) -> Vec<Row> {
     let Some(cache) = d.cache else { return Vec::new() };
     let share = per_cent(cache.hit_rate);
     let mut rows = vec![row(
@@ -91,7 +103,7 @@ fn cache(d: &DriveReport) -> Vec<Row> {
         "-",
         format!("{share} of pages read from flash or here"),
     )];
-    if cache.read_ahead > 0 {
+    if cache.read_ahead > 0 && detail == Detail::Full {
         let remark = format!(
             "{} used, {} met under way, {} in vain",
             count(cache.used),
@@ -114,7 +126,7 @@ fn lifetime(d: &DriveReport) -> Option<Row> {
         &show_bytes(life.bytes_written_most),
         format!(
             "{} at this rate; {per_day:.2} drive writes a day over 5 years{}",
-            crate::format::lifetime(years),
+            show_years(years),
             match life.passes {
                 passes if passes < 1.0 =>
                     format!("; measured over {} of the drive's pages", per_cent(passes)),
@@ -143,6 +155,12 @@ fn preemptions(d: &DriveReport) -> Vec<Row> {
         );
         rows.push(row("resets", count(p.program_resets + p.erase_resets), "-", remark));
     }
+    rows
+}
+
+/// Work that the queue size leveler moved, and reads of collection that a read of the host made unnecessary.
+fn spared_work(d: &DriveReport) -> Vec<Row> {
+    let mut rows = Vec::new();
     if d.levelled_queues > 0 {
         rows.push(row(
             "programs moved",
@@ -157,16 +175,33 @@ fn preemptions(d: &DriveReport) -> Vec<Row> {
     rows
 }
 
-/// Utilisations beside what the work needs at least: the difference is lost to waiting.
-fn utilisations(d: &DriveReport) -> Vec<Row> {
+/// Utilisations beside what the work needs at least: the difference is lost to waiting. In full also what
+/// happened inside of the chips that were held.
+fn utilisations(d: &DriveReport, detail: Detail) -> Vec<Row> {
     let needed = |name: &str| {
         let resource = d.resources.iter().find(|resource| resource.name == name);
         resource.map_or(String::from("0 %"), |resource| per_cent(resource.busy))
     };
+    let mut rows = vec![row("chips held", per_cent(d.chip_utilisation), &needed("chips"), holders(d))];
+    if detail == Detail::Full {
+        rows.extend(inside_chips(d));
+    }
+    rows.push(row("buses in use", per_cent(d.bus_utilisation), &needed("buses"), String::new()));
     let [to_host, to_drive] = d.link_utilisation;
+    let half_duplex = d.resources.iter().any(|resource| resource.name == "link");
+    if half_duplex {
+        rows.push(row("link in use", per_cent(to_host + to_drive), &needed("link"), String::new()));
+    } else {
+        rows.push(row("link to host", per_cent(to_host), &needed("link to host"), String::new()));
+        rows.push(row("link to drive", per_cent(to_drive), &needed("link to drive"), String::new()));
+    }
+    rows
+}
+
+/// Sprinkler's figures of idle chips and of the parallelism of transactions.
+fn inside_chips(d: &DriveReport) -> Vec<Row> {
     let planes = per_cent(d.plane_utilisation);
-    let mut rows = vec![
-        row("chips held", per_cent(d.chip_utilisation), &needed("chips"), holders(d)),
+    vec![
         row(
             "inter-chip idleness",
             per_cent(d.inter_chip_idleness),
@@ -183,16 +218,7 @@ fn utilisations(d: &DriveReport) -> Vec<Row> {
         transactions(d),
         row("dies at work", per_cent(d.die_utilisation), &per_cent(d.die_least), parallelism(d)),
         row("planes at work", planes.clone(), &planes, String::new()),
-        row("buses in use", per_cent(d.bus_utilisation), &needed("buses"), String::new()),
-    ];
-    let half_duplex = d.resources.iter().any(|resource| resource.name == "link");
-    if half_duplex {
-        rows.push(row("link in use", per_cent(to_host + to_drive), &needed("link"), String::new()));
-    } else {
-        rows.push(row("link to host", per_cent(to_host), &needed("link to host"), String::new()));
-        rows.push(row("link to drive", per_cent(to_drive), &needed("link to drive"), String::new()));
-    }
-    rows
+    ]
 }
 
 /// The largest holders of the chips.
@@ -247,7 +273,7 @@ fn parallelism(d: &DriveReport) -> String {
 fn queue_stall(report: &Report) -> Row {
     let remark = match report.queue_stall_ns {
         0 => String::new(),
-        ns => format!("{} with a request but no tag", long_time(ns as f64)),
+        ns => format!("{} with a request but no tag", show_time(ns as f64)),
     };
     row("queue stall", per_cent(report.queue_stall()), "0 %", remark)
 }

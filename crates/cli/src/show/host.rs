@@ -1,8 +1,7 @@
 //! A host at work.
 
-use crate::format::long_time;
 use crate::format::per_cent;
-use tailcut_base::quantity::show_count;
+use tailcut_base::quantity::{show_count, show_time};
 use tailcut_sim::report::HostReport;
 
 /// The time of the cores, and the cost of requests.
@@ -11,7 +10,7 @@ pub(super) fn lines(host: &HostReport) -> String {
         "  {} on {} hardware threads: {} of their time and {:.2} context switches per request\n",
         host.strategy,
         host.cpus,
-        long_time(host.cpu_per_request_ns),
+        show_time(host.cpu_per_request_ns),
         host.switches_per_request
     );
     let shares: Vec<String> =
@@ -23,14 +22,14 @@ pub(super) fn lines(host: &HostReport) -> String {
         text += &format!(
             "  {:.2} interrupt handlers per request, the longest {}\n",
             host.interrupts_per_request,
-            long_time(host.longest_handler_ns as f64)
+            show_time(host.longest_handler_ns as f64)
         );
     }
     if host.background_per_s > 0.0 {
         text += &format!("  background: {} pieces of work per second\n", show_count(host.background_per_s));
     }
     if let Some(error) = host.prediction_error_ns {
-        text += &format!("  ends of reads were announced with an error of {}\n", long_time(error));
+        text += &format!("  ends of reads were announced with an error of {}\n", show_time(error));
     }
     if host.spun_for_hits + host.met_full_buffer > 0 {
         text += &format!(
@@ -43,8 +42,8 @@ pub(super) fn lines(host: &HostReport) -> String {
         text += &format!(
             "  predicted: {}, mean {}, error {}\n",
             part.of,
-            long_time(part.mean_ns),
-            long_time(part.error_ns)
+            show_time(part.mean_ns),
+            show_time(part.error_ns)
         );
     }
     text

@@ -1,9 +1,8 @@
 //! A key-value server at work.
 
-use crate::format::per_cent;
-use crate::format::{counted, long_time};
+use crate::format::{counted, per_cent};
 use crate::terminal::{Align, ColorMode, Table};
-use tailcut_base::quantity::{show_bytes, show_count};
+use tailcut_base::quantity::{show_bytes, show_count, show_time};
 use tailcut_sim::report::{Curve, KvReport};
 
 /// What clients had of it, and what it had to do.
@@ -33,10 +32,10 @@ pub(super) fn part(server: &KvReport, tone: ColorMode) -> String {
 fn row(kind: &str, number: u64, latency: &Curve) -> [String; 7] {
     let at = |percentile: f64| {
         let point = latency.points.iter().find(|point| point.percentile == percentile);
-        point.map_or_else(|| "-".into(), |point| long_time(point.ns as f64))
+        point.map_or_else(|| "-".into(), |point| show_time(point.ns as f64))
     };
-    let (number, mean) = (show_count(number as f64), long_time(latency.mean_ns));
-    [kind.into(), number, mean, at(50.0), at(99.0), at(99.9), long_time(latency.max_ns as f64)]
+    let (number, mean) = (show_count(number as f64), show_time(latency.mean_ns));
+    [kind.into(), number, mean, at(50.0), at(99.0), at(99.9), show_time(latency.max_ns as f64)]
 }
 
 fn lines(server: &KvReport) -> String {

@@ -10,9 +10,9 @@ mod store;
 mod throughput;
 pub mod waits;
 
-use crate::format::{counted, long_time, per_cent};
+use crate::format::{counted, per_cent};
 use crate::terminal::{ColorMode, TextRole, wrapped};
-use tailcut_base::quantity::{show_bytes, show_count};
+use tailcut_base::quantity::{show_bytes, show_count, show_time};
 use tailcut_sim::report::{SteadyReport, Tail};
 use tailcut_sim::world::Overload;
 use tailcut_sim::{Report, Scenario};
@@ -20,8 +20,17 @@ use tailcut_ssd::precondition::PreparedState;
 use tailcut_workload::SyntheticConfig;
 use tailcut_workload::config::PaceKind;
 
+/// How many figures of the drive a report shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Those that most readers want.
+    Brief,
+    /// All of them: also what papers measure inside of the drive.
+    Full,
+}
+
 /// The whole report, `width` columns wide.
-pub fn report(report: &Report, scenario: &Scenario, width: usize, tone: ColorMode) -> String {
+pub fn report(report: &Report, scenario: &Scenario, detail: Detail, width: usize, tone: ColorMode) -> String {
     let mut page = Page { text: String::new(), tone };
     page.text += &what_ran(report, scenario, tone);
     // They may be about how all figures are to be read.
@@ -33,21 +42,21 @@ pub fn report(report: &Report, scenario: &Scenario, width: usize, tone: ColorMod
     page.text += &throughput::resources(report, tone);
     page.part("latency", &latency::table(report, tone));
     page.part("what the slow ones waited for", &slow_ones(report, width, tone));
-    for (heading, content) in machinery(report, tone) {
+    for (heading, content) in machinery(report, detail, tone) {
         page.part(heading, &content);
     }
     page.text
 }
 
 /// The machines behind the requests: a section with its heading for each that took part.
-pub fn machinery(report: &Report, tone: ColorMode) -> Vec<(&'static str, String)> {
+pub fn machinery(report: &Report, detail: Detail, tone: ColorMode) -> Vec<(&'static str, String)> {
     let drive = if report.array.is_some() { "drive 0" } else { "drive" };
     let parts = [
         report.store.as_ref().map(|store| ("store", store::table(store, tone))),
         report.kv.as_ref().map(|server| ("key-value server", kv::part(server, tone))),
         report.array.as_ref().map(|array| ("array", array::tables(array, tone))),
         report.host.as_ref().filter(|_| report.all().requests > 0).map(|host| ("host", host::lines(host))),
-        Some((drive, drive::table(report, tone))),
+        Some((drive, drive::table(report, detail, tone))),
     ];
     parts.into_iter().flatten().collect()
 }
@@ -71,13 +80,13 @@ pub fn what_ran(report: &Report, scenario: &Scenario, tone: ColorMode) -> String
     let measured = format!(
         "{} in {}{}{}",
         counted(report.all().requests, "request"),
-        long_time(report.seconds() * 1e9),
+        show_time(report.seconds() * 1e9),
         if report.from_ns == 0 {
             String::new()
         } else {
             let before =
                 if sources(report).len() < report.sources.len() { "preparation and ramp" } else { "ramp" };
-            format!(" after a {before} of {}", long_time(report.from_ns as f64))
+            format!(" after a {before} of {}", show_time(report.from_ns as f64))
         },
         steady(report.steady.as_ref())
     );
@@ -96,7 +105,7 @@ fn overloaded(report: &Report, overload: Overload) -> String {
     let backlog = match overload.due > overload.issued {
         true => format!("of about {} requests due {issued} were issued", show_count(overload.due as f64)),
         false => {
-            format!("the last of {issued} requests was issued {} late", long_time(overload.late_ns as f64))
+            format!("the last of {issued} requests was issued {} late", show_time(overload.late_ns as f64))
         }
     };
     format!(
@@ -190,8 +199,8 @@ fn slow(tail: &Tail, width: usize, tone: ColorMode) -> String {
         "slowest {} %: {} from {} on, mean {}",
         tail.share * 100.0,
         counted(tail.requests, "request"),
-        long_time(tail.from_ns as f64),
-        long_time(mean)
+        show_time(tail.from_ns as f64),
+        show_time(mean)
     );
     format!("{}\n{}", tone.paint(TextRole::Faint, &title), waits::bars(&tail.waits, width, tone))
 }

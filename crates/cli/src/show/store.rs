@@ -1,9 +1,9 @@
 //! A log-structured merge store at work.
 
 use super::latency;
-use crate::format::{long_time, per_cent, per_second};
+use crate::format::{per_cent, per_second};
 use crate::terminal::{Align, ColorMode, Table};
-use tailcut_base::quantity::{show_bytes, show_count, show_number_of};
+use tailcut_base::quantity::{show_bytes, show_count, show_number_of, show_time};
 use tailcut_sim::report::{Curve, OperationReport, StoreReport};
 
 /// The statistics of the store, each figure beside its ideal value.
@@ -44,7 +44,7 @@ fn gets(store: &StoreReport) -> Vec<Row> {
     let latency = &store.get_latency;
     vec![
         row("gets per second", per_second(store.gets_per_s), "-", format!("{} gets", count(store.gets))),
-        row("get latency", long_time(latency.mean_ns), &long_time(latency.bare_ns), tail(latency)),
+        row("get latency", show_time(latency.mean_ns), &show_time(latency.bare_ns), tail(latency)),
         blocks("blocks per get", store),
     ]
 }
@@ -85,7 +85,7 @@ fn operations(store: &StoreReport) -> Vec<Row> {
 
 fn operation(of: &OperationReport) -> Vec<Row> {
     let line = |figure: String, latency: &Curve| {
-        row(&figure, long_time(latency.mean_ns), &long_time(latency.bare_ns), tail(latency))
+        row(&figure, show_time(latency.mean_ns), &show_time(latency.bare_ns), tail(latency))
     };
     let mut rows = vec![line(format!("{} latency", of.kind), &of.latency)];
     if of.disk_reads > 0 {
@@ -112,9 +112,9 @@ fn puts(store: &StoreReport) -> Vec<Row> {
         ),
         row(
             "write stalls",
-            long_time(store.stalled_ns as f64),
+            show_time(store.stalled_ns as f64),
             "0",
-            format!("and {} slowed down", long_time(store.delayed_ns as f64)),
+            format!("and {} slowed down", show_time(store.delayed_ns as f64)),
         ),
         row(
             "write amplification",

@@ -1,8 +1,8 @@
 //! What requests waited for, as bars.
 
-use crate::format::long_time;
 use crate::terminal::{Bars, ColorMode, wrapped};
 use tailcut_base::Cause;
+use tailcut_base::quantity::show_time;
 use tailcut_sim::report::Wait;
 
 /// Causes that get a bar of their own.
@@ -14,11 +14,11 @@ pub fn bars(waits: &[Wait], width: usize, tone: ColorMode) -> String {
     let (large, small) = waits.split_at(shown);
     let mut bars = Bars::new();
     for wait in large {
-        bars.add(wait.cause.clone(), wait.share, long_time(wait.mean_ns));
+        bars.add(wait.cause.clone(), wait.share, show_time(wait.mean_ns));
     }
     if !small.is_empty() {
         let (share, mean) = small.iter().fold((0.0, 0.0), |(s, m), wait| (s + wait.share, m + wait.mean_ns));
-        bars.add(format!("{} others", small.len()), share, long_time(mean));
+        bars.add(format!("{} others", small.len()), share, show_time(mean));
     }
     bars.render(width, tone)
 }

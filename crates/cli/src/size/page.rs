@@ -49,7 +49,7 @@ const TOO_FULL: &str = "No number of groups is enough: beside the 5 % that a log
 const NOTES: [&str; 3] = [
     "Equation 1 of SWAN (Kim et al., ATC 2019, section 3.5) takes the front end to write as fast as its \
      drives can. The network's line is for one that writes no faster than the network.",
-    "For its own example (4 ms, 15.6 us, 19.5 us, 256 blocks, u = 0.33) the paper prints N = 1.89. Equation \
+    "For its own example (4 ms, 15.6 µs, 19.5 µs, 256 blocks, u = 0.33) the paper prints N = 1.89. Equation \
      1 gives 3.08; 1.89 is what remains without its erase term. Both are shown; the groups are those of \
      equation 1.",
     "Reads of the hosts, and what a drive collects by itself, are not in it: segments are written in order \

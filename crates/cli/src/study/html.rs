@@ -4,7 +4,7 @@ use super::Entry;
 use super::page::{claimed, verdict};
 use crate::format::figure as shown;
 use crate::html::Page;
-use crate::html::markup::{Column, Table, chart, escape, figure, folded};
+use crate::html::markup::{Column, Table, chart, escape, folded};
 use std::collections::BTreeMap;
 use tailcut_base::quantity::show_number_of;
 use tailcut_study::claims::{Claims, Paper, Summary};
@@ -249,14 +249,14 @@ fn rows(study: &tailcut_study::Table, rows: &[&Row], notes: &[&str]) -> String {
     let mut table = Table::new(&format!("Figures of {}", study.study), &head);
     for row in rows {
         let show =
-            |value: Option<f64>| value.map_or(String::from("–"), |value| figure(&shown(value, &row.unit)));
+            |value: Option<f64>| value.map_or(String::from("–"), |value| escape(&shown(value, &row.unit)));
         let ratio = row.ratio.map_or(String::from("–"), |ratio| format!("{ratio:.2}"));
         let note = row.note.as_deref().and_then(|note| notes.iter().position(|other| *other == note));
         table.row_of(&[
             (escape(&row.case), ""),
             (escape(&row.quantity), ""),
-            (figure(&paper_cell(row)), ""),
-            (figure(&measured_cell(row)), ""),
+            (escape(&paper_cell(row)), ""),
+            (escape(&measured_cell(row)), ""),
             (ratio, if row.holds() == Some(false) { "off" } else { "" }),
             (escape(&verdict_cell(row)), ""),
             (show(row.limit), ""),

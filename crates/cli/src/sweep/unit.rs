@@ -1,7 +1,6 @@
 //! The units of figures.
 
-use crate::format::{lifetime, long_time};
-use tailcut_base::quantity::{show_count, show_rate};
+use tailcut_base::quantity::{show_count, show_rate, show_time, show_years};
 
 /// The unit of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +11,7 @@ pub enum Unit {
     BytesPerSecond,
     /// Things per second.
     PerSecond,
-    /// Years of 365.25 days.
+    /// Years of 365 days.
     Years,
     /// A factor.
     Times,
@@ -42,10 +41,10 @@ impl Unit {
     /// A value for people.
     pub fn show(self, value: f64) -> String {
         match self {
-            Unit::Nanos => long_time(value),
+            Unit::Nanos => show_time(value),
             Unit::BytesPerSecond => show_rate(value),
             Unit::PerSecond => show_count(value),
-            Unit::Years => lifetime(value),
+            Unit::Years => show_years(value),
             Unit::Times => format!("{value:.2} x"),
             Unit::Plain if value == value.trunc() => show_count(value),
             Unit::Plain if value.abs() >= 100.0 => show_count(value),

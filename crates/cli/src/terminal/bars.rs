@@ -105,9 +105,9 @@ mod tests {
     fn parts_are_sorted_and_scaled_to_the_longest() {
         let bars =
             Bars::of_times([("bus", 1e3), ("cell time", 6e3), ("link", 0.0), ("erase", 3e3), ("tag", 1.0)]);
-        let want = "  cell time   60.0 %  6.00 us  ████████████
-  erase       30.0 %  3.00 us  ██████
-  bus         10.0 %  1.00 us  ██
+        let want = "  cell time   60.0 %  6.00 µs  ████████████
+  erase       30.0 %  3.00 µs  ██████
+  bus         10.0 %  1.00 µs  ██
   tag         <0.1 %     1 ns  ▏
 ";
         let shown = bars.render(43, ColorMode::Plain);

@@ -106,7 +106,7 @@ mod tests {
             tone,
             width,
         );
-        table.row(&["mean", "98.1 us", "cell"]);
+        table.row(&["mean", "98.1 µs", "cell"]);
         table.row(&["99.99 %", "4.02 ms", "a page program of garbage collection"]);
         table.to_string()
     }
@@ -116,7 +116,7 @@ mod tests {
         let want = "\
 percentile  latency  waited most for
 ─────────────────────────────────────────────────────────
-mean        98.1 us  cell
+mean        98.1 µs  cell
 99.99 %     4.02 ms  a page program of garbage collection";
         assert_eq!(figures(None, ColorMode::Plain), want, "\n{}", figures(None, ColorMode::Plain));
     }

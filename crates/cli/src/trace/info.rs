@@ -1,13 +1,13 @@
 //! `tailcut trace info`.
 
 use crate::failure::Failure;
-use crate::format::{counted, long_time, per_cent, per_second, short_time};
+use crate::format::{counted, per_cent, per_second, short_time};
 use crate::interrupt::Interrupt;
 use crate::run::trace_failure;
 use crate::terminal::{Align, ColorMode, Progress, Table, TextRole, Waiting};
 use std::io::Write;
 use std::path::Path;
-use tailcut_base::quantity::{exact_bytes, show_bytes, show_count, show_number_of, show_rate};
+use tailcut_base::quantity::{exact_bytes, show_bytes, show_count, show_number_of, show_rate, show_time};
 use tailcut_workload::trace::{self, Footprint, Info, Options, Sizes, Times};
 
 /// Disks that are listed at most; `--json` has all.
@@ -45,7 +45,7 @@ fn describe(info: &Info, tone: ColorMode) -> String {
         info.format,
         counted(info.requests, "request"),
         show_bytes(info.bytes as f64),
-        long_time(info.duration_ns as f64),
+        show_time(info.duration_ns as f64),
         number_of_disks(info.disks.len()),
         show_bytes(info.span_bytes as f64)
     );
@@ -233,7 +233,7 @@ fn windows(info: &Info, tone: ColorMode) -> String {
         Table::new(&[right("from"), right("requests"), right("data"), right("working set")], tone);
     for window in &info.windows {
         table.row(&[
-            long_time(window.start_ns as f64),
+            show_time(window.start_ns as f64),
             show_count(window.requests as f64),
             show_bytes(window.bytes as f64),
             show_bytes(window.pages as f64 * Footprint::PAGE_BYTES as f64),

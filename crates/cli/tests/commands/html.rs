@@ -172,7 +172,7 @@ fn the_page_of_a_run_shows_what_its_json_says() {
     assert_eq!(sum(&timeline["drives"][0]["erases"]), report["drive"]["erases"].as_u64().expect("a count"));
     let cells = cells(&mut browser);
     let p99 = report["kinds"][1]["latency"]["points"][2]["ns"].as_f64().expect("a latency");
-    let shown = tailcut_base::quantity::show_time(p99).replace(" us", " µs");
+    let shown = tailcut_base::quantity::show_time(p99);
     assert!(cells.contains(&shown), "{shown}");
     let words = browser.evaluate("document.querySelector('#s2').textContent");
     assert!(words.as_str().expect("text").contains("Slowest 0.1 %"), "{words}");

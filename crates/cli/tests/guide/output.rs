@@ -72,14 +72,14 @@ const UNITS: [&str; 17] =
 #[test]
 fn a_line_that_is_not_in_the_output_is_noticed() {
     let shown = |text: &str| text.lines().map(String::from).collect::<Vec<_>>();
-    let output = "read 4 us\nwrite 5.1 ms\n";
-    check("here", &shown("read 4 us\n…\nwrite 5.1 …"), output, Likeness::Characters);
+    let output = "read 4 µs\nwrite 5.1 ms\n";
+    check("here", &shown("read 4 µs\n…\nwrite 5.1 …"), output, Likeness::Characters);
     check("here", &shown("read 17 ms"), output, Likeness::Words);
     for (text, likeness) in [
-        ("read 5 us", Likeness::Characters),
+        ("read 5 µs", Likeness::Characters),
         ("write 5.1", Likeness::Characters),
-        ("write 5.1 ms\nread 4 us", Likeness::Characters),
-        ("reads 4 us", Likeness::Words),
+        ("write 5.1 ms\nread 4 µs", Likeness::Characters),
+        ("reads 4 µs", Likeness::Words),
     ] {
         let attempt = std::panic::catch_unwind(|| check("here", &shown(text), output, likeness));
         assert!(attempt.is_err(), "{text}");

@@ -72,7 +72,7 @@ impl Store {
             let [half, p99, p999] = [50.0, 99.0, 99.9].map(|p| times.percentile(p).0 as f64 / 1e3);
             let (kind, source, count) = (kind.name(), source.name(), times.count());
             text +=
-                &format!("{kind} {source} {count}; p50 {half:.1} us, p99 {p99:.1} us, p99.9 {p999:.1} us\n");
+                &format!("{kind} {source} {count}; p50 {half:.1} µs, p99 {p99:.1} µs, p99.9 {p999:.1} µs\n");
         }
         let (panics, failed) = (self.common.panics(), self.common.failed_shards());
         if panics > 0 {

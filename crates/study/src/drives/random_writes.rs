@@ -153,7 +153,7 @@ mod tests {
         assert!((found.writes_per_s / writes - 1.0).abs() < 0.03, "{found:?}");
         // Only the first thread's: half of 10,000 a second.
         assert!((4_800..5_200).contains(&found.reads.requests), "{found:?}");
-        assert!(found.reads.micros[MEDIAN] > 11.0, "cells and client take 11 us: {found:?}");
+        assert!(found.reads.micros[MEDIAN] > 11.0, "cells and client take 11 µs: {found:?}");
         assert!(found.write_amplification.is_some_and(|amplification| amplification > 1.0));
         assert_eq!(found, run(1));
         assert_ne!(found, run(2));

@@ -3,8 +3,7 @@
 use super::form::{GOALS, Goal, Quantity, REAPED};
 use super::interval::Interval;
 use super::rounds::{Cell, RoundSetup, Sample};
-use crate::format::figure;
-use crate::format::short_time;
+use crate::format::{figure, short_time};
 use crate::terminal::{Align, ColorMode, Table, TextRole};
 use serde_json::Value;
 use std::fmt::Write;

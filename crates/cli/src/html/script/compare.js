@@ -1,6 +1,6 @@
 // Points of a comparison and what techniques do to them.
 
-const COMPARED = { "ns": format.time, "B/s": (x) => format.bytes(x) + "/s", "1/s": format.rate, "years": (x) => format.tick(x.toPrecision(3)) + " years", "x": (x) => format.tick(x.toPrecision(3)) + " ×", "": format.count };
+const COMPARED = { "ns": format.time, "B/s": (x) => format.bytes(x) + "/s", "1/s": format.rate, "years": format.years, "x": (x) => format.tick(x.toPrecision(3)) + " ×", "": format.count };
 const shortName = (factor) => {
   const last = (name) => name.split(".").pop();
   return page.factors.filter((other) => last(other.name) === last(factor.name)).length === 1 ? last(factor.name) : factor.name;

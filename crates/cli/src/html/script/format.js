@@ -12,9 +12,15 @@ const format = {
   time(ns) {
     if (ns === null || ns === undefined) return "–";
     if (ns < 1000) return Math.round(ns) + " ns";
+    // As the command: 27.8 h, 6.7 days, 1.3 years of 365 days.
+    const hours = ns / 3.6e12;
+    if (hours >= 8760) return (hours / 8760).toFixed(1) + " years";
+    if (hours >= 48) return (hours / 24).toFixed(1) + " days";
+    if (hours >= 2) return hours.toFixed(1) + " h";
     return format.scaled(ns, [[1e3, "µs"], [1e6, "ms"], [1e9, "s"]]);
   },
   seconds(s) { return format.time(s * 1e9); },
+  years(y) { return format.time(y * 8760 * 3.6e12); },
   count(n) {
     if (n === null || n === undefined) return "–";
     if (Math.abs(n) < 1e4) return Number.isInteger(n) ? String(n) : Math.abs(n) < 1000 ? String(Number(n.toPrecision(3))) : n.toFixed(0);

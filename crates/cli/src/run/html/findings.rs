@@ -1,10 +1,10 @@
 //! The findings of a run, in sentences.
 
-use crate::format::{counted, long_time, per_cent, per_second};
-use crate::html::markup::{escape, figure};
+use crate::format::{counted, per_cent, per_second};
+use crate::html::markup::escape;
 use crate::run::Saved;
 use tailcut_base::Cause;
-use tailcut_base::quantity::show_count;
+use tailcut_base::quantity::{show_count, show_time};
 use tailcut_sim::Report;
 use tailcut_sim::report::{KindReport, Tail, Wait};
 
@@ -36,8 +36,8 @@ fn slow(tail: &Tail) -> Option<String> {
             class=\"soft\">{}</span>",
         tail.share * 100.0,
         counted(tail.requests, "request"),
-        figure(&long_time(tail.from_ns as f64)),
-        figure(&long_time(mean)),
+        escape(&show_time(tail.from_ns as f64)),
+        escape(&show_time(mean)),
         fraction(first.share),
         named(first),
         meaning(first)
@@ -83,11 +83,11 @@ fn beside_bare(kind: &KindReport) -> Option<String> {
             "<b>{}</b>: at least {} without any other work; half of them take {} ({} times that), {} % take \
                 up to {} ({} times).",
             escape(&capital(&kind.kind)),
-            figure(&long_time(bare)),
-            figure(&long_time(median.ns as f64)),
+            escape(&show_time(bare)),
+            escape(&show_time(median.ns as f64)),
             times(median.ns),
             tail.percentile,
-            figure(&long_time(tail.ns as f64)),
+            escape(&show_time(tail.ns as f64)),
             times(tail.ns)
         )
     })

@@ -1,10 +1,10 @@
 //! Latencies: the curve, its percentiles, and what requests of each speed waited for.
 
-use crate::format::{long_time, per_cent};
+use crate::format::per_cent;
 use crate::html::markup::{Column, Table, chart, folded};
 use crate::run::Saved;
 use crate::show::latency::VOLATILE;
-use tailcut_base::quantity::show_count;
+use tailcut_base::quantity::{show_count, show_time};
 use tailcut_sim::Report;
 use tailcut_sim::report::{Band, KindDetail, PERCENTILES};
 
@@ -47,15 +47,15 @@ fn percentiles(report: &Report) -> String {
         let mut cells = vec![
             format!("{}{}", kind.kind, if report.is_volatile(&kind.kind) { "*" } else { "" }),
             show_count(kind.requests as f64),
-            long_time(curve.bare_ns),
-            long_time(curve.mean_ns),
+            show_time(curve.bare_ns),
+            show_time(curve.mean_ns),
         ];
         for point in &curve.points {
             let mark = if point.resolved { "" } else { "~" };
-            let time = format!("{mark}{}", long_time(point.ns as f64));
+            let time = format!("{mark}{}", show_time(point.ns as f64));
             cells.push(if point.beyond { "-".into() } else { time });
         }
-        cells.push(long_time(curve.max_ns as f64));
+        cells.push(show_time(curve.max_ns as f64));
         table.row(&cells);
     }
     let volatile = match kinds.iter().any(|kind| report.is_volatile(&kind.kind)) {
@@ -119,20 +119,13 @@ fn bands(kind: &KindDetail) -> String {
             .iter()
             .take(4)
             .filter(|wait| wait.share >= 0.005)
-            .map(|wait| {
-                format!(
-                    "{} {} ({})",
-                    wait.cause,
-                    long_time(wait.mean_ns).replace(" us", " µs"),
-                    per_cent(wait.share)
-                )
-            })
+            .map(|wait| format!("{} {} ({})", wait.cause, show_time(wait.mean_ns), per_cent(wait.share)))
             .collect();
         table.row(&[
             name(band),
             show_count(band.requests as f64),
-            long_time(band.from_ns as f64),
-            long_time(mean),
+            show_time(band.from_ns as f64),
+            show_time(mean),
             largest.join(", "),
         ]);
     }

@@ -33,7 +33,7 @@ pub fn page(saved: &Saved, scenario: &Scenario) -> Page {
         None => page.section("Over time", String::from(WITHOUT_TIMELINE)),
     }
     page.section("Limits", limits::section(report));
-    for (heading, text) in show::machinery(report, ColorMode::Plain) {
+    for (heading, text) in show::machinery(report, show::Detail::Full, ColorMode::Plain) {
         page.section(&capital(heading), preformatted(heading, &text));
     }
     page.section("How to repeat it", repeat(saved));

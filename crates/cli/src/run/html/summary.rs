@@ -1,11 +1,11 @@
 //! The head of a run's page: what ran, and its main figures.
 
-use crate::format::{long_time, per_cent, per_second};
-use crate::html::markup::{escape, figure};
+use crate::format::{per_cent, per_second};
+use crate::html::markup::escape;
 use crate::run::Scenario;
 use crate::show;
 use crate::terminal::ColorMode;
-use tailcut_base::quantity::show_rate;
+use tailcut_base::quantity::{show_rate, show_time};
 use tailcut_sim::Report;
 
 /// The title of the page.
@@ -24,7 +24,7 @@ pub(super) fn lead(report: &Report, scenario: &Scenario) -> String {
     let lines: Vec<String> = ran.lines().map(escape).collect();
     let tiles: String = tiles(report)
         .iter()
-        .map(|(value, what)| format!("<li><b>{}</b><span>{}</span></li>", figure(value), escape(what)))
+        .map(|(value, what)| format!("<li><b>{}</b><span>{}</span></li>", escape(value), escape(what)))
         .collect();
     format!("<p class=\"soft\">{}</p>\n<ul class=\"tiles\">{tiles}</ul>\n", lines.join("<br>"))
 }
@@ -34,12 +34,12 @@ fn tiles(report: &Report) -> Vec<(String, String)> {
     let mut tiles = vec![
         (format!("{}/s", per_second(all.requests_per_s)), String::from("requests")),
         (show_rate(all.bytes_per_s), String::from("bandwidth")),
-        (long_time(all.latency.mean_ns), String::from("mean latency")),
+        (show_time(all.latency.mean_ns), String::from("mean latency")),
     ];
     for point in all.latency.points.iter().filter(|point| point.resolved) {
-        tiles.push((long_time(point.ns as f64), format!("at {} %", point.percentile)));
+        tiles.push((show_time(point.ns as f64), format!("at {} %", point.percentile)));
     }
-    tiles.push((long_time(all.latency.max_ns as f64), String::from("longest")));
+    tiles.push((show_time(all.latency.max_ns as f64), String::from("longest")));
     if let Some(limit) = report.bottleneck() {
         tiles.push((per_cent(limit.busy), format!("of the limit of {}", limit.name)));
     }

@@ -1,9 +1,9 @@
 //! How a run went over time.
 
 use super::latency::plural;
-use crate::format::long_time;
 use crate::html::Page;
 use crate::html::markup::chart;
+use tailcut_base::quantity::show_time;
 use tailcut_sim::timeline::{HELD_BY, Timeline};
 
 /// Requests over time, what chips did, and what drives of an array did.
@@ -26,7 +26,7 @@ fn requests(timeline: &Timeline) -> String {
         "<p class=\"soft\">{} slots of {}. Drag the bar below a chart, or turn the wheel with Ctrl, to look \
             closer: the charts move together.</p>\n",
         timeline.slots,
-        long_time(timeline.slot_ns as f64).replace(" us", " µs")
+        show_time(timeline.slot_ns as f64)
     );
     let caption = "Above: requests that ended, per second, and the limit that the busiest resource sets. \
         Below: pages that garbage collection and wear levelling moved, and blocks erased.";

@@ -148,7 +148,9 @@ impl<B: Block> Batch<B> {
 
     /// True if the parity of each row can be computed.
     pub(super) fn knows_enough(&self, shape: &Geometry) -> bool {
-        shape.rows_of(self.data).all(|row| ways(shape, self.data, row).into_iter().any(|way| self.asked.knows(way)))
+        shape
+            .rows_of(self.data)
+            .all(|row| ways(shape, self.data, row).into_iter().any(|way| self.asked.knows(way)))
     }
 
     /// The next cells to request after some drives have declined: with fail-fast, and without. Each row uses

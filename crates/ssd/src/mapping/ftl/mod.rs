@@ -90,7 +90,6 @@ struct Frontier {
     next: u32,
 }
 
-
 /// The translation layer.
 #[derive(Debug)]
 pub struct Ftl {

@@ -71,8 +71,8 @@ pub const PARAMETERS: &[Parameter] = &[
         high: 80_000.0,
         reach: 1.6,
         scale: Scale::Log,
-        source: "cell time of a read of the fast page type; TLC dies at ISSCC 2018 to 2024 have 40 us to 80 \
-            us on average",
+        source: "cell time of a read of the fast page type; TLC dies at ISSCC 2018 to 2024 have 40 µs to 80 \
+            µs on average",
         from: Start::IdleRead { percentile: "10p", less_us: 18.0 },
     },
     Parameter {

@@ -43,7 +43,7 @@ pub fn structure(rows: &[MeasuredRow], sheet: Option<&DataSheet>) -> Structure {
             device.queue.commands = ((write - read).max(50.0) * rate / 1e6) as u32;
         }
         findings.push(format!(
-            "saturated, reads wait nearly as long as writes ({read:.0} and {write:.0} us at p50): one queue"
+            "saturated, reads wait nearly as long as writes ({read:.0} and {write:.0} µs at p50): one queue"
         ));
     } else {
         findings.push("saturated, reads overtake writes: a queue per thread, fetched in turn".to_string());
@@ -61,7 +61,7 @@ pub fn structure(rows: &[MeasuredRow], sheet: Option<&DataSheet>) -> Structure {
             ..PacingConfig::NONE
         };
         findings.push(format!(
-            "saturated, writes wait anything up to {high:.0} us (p90): admitted until the share of a window \
+            "saturated, writes wait anything up to {high:.0} µs (p90): admitted until the share of a window \
                 is used up"
         ));
     } else {
