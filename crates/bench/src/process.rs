@@ -1,6 +1,8 @@
 //! Processes of measurements: one of its own for each, and how much memory it took.
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::io::Write;
 use std::process::{Command, Stdio};
 use tailcut::failure::Failure;
 
@@ -20,6 +22,16 @@ pub fn spawn<T: DeserializeOwned>(command: &str, what: &str) -> Result<T, Failur
         return Err(failed(format!("it ended with {}", child.status)));
     }
     serde_json::from_slice(&child.stdout).map_err(|error| failed(error.to_string()))
+}
+
+/// Prints what a measurement in this process has found, for [`spawn`] to read.
+///
+/// # Errors
+/// Standard output cannot be written.
+pub fn print_measured(measured: &impl Serialize, out: &mut dyn Write) -> Result<(), Failure> {
+    serde_json::to_writer(&mut *out, measured).map_err(std::io::Error::from)?;
+    writeln!(out)?;
+    Ok(out.flush()?)
 }
 
 /// The peak memory of this process in bytes; `None` where the system does not report it (only Linux does).

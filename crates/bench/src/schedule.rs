@@ -1,6 +1,6 @@
 //! `tailcut-bench schedule`: what scheduling a memory request costs, by chips and depth of queue.
 
-use crate::process::{peak_bytes, spawn};
+use crate::process::{peak_bytes, print_measured, spawn};
 use crate::study::Study;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -87,8 +87,7 @@ pub fn schedule(json: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure>
 pub fn measure_alone(what: &str, out: &mut dyn Write) -> Result<(), Failure> {
     let case = Case::by_name(what);
     let case = case.ok_or_else(|| Failure::Input(format!("there is no measurement '{what}'")))?;
-    writeln!(out, "{}", serde_json::to_string(&measure(case)).expect("plain data"))?;
-    Ok(out.flush()?)
+    print_measured(&measure(case), out)
 }
 
 fn cases() -> impl Iterator<Item = Case> {

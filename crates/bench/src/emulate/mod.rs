@@ -2,7 +2,7 @@
 
 pub mod harness;
 
-use crate::process::spawn;
+use crate::process::{print_measured, spawn};
 use crate::study::Study;
 use harness::{Form, Harness, Load};
 use serde::{Deserialize, Serialize};
@@ -97,8 +97,7 @@ pub fn measure_alone(what: &str, out: &mut dyn Write) -> Result<(), Failure> {
     let case = cases().find(|case| case.to_string() == what);
     let case = case.ok_or_else(|| Failure::Input(format!("there is no measurement '{what}'")))?;
     let measured = measure(case).map_err(|why| Failure::Operation(format!("measuring {what}: {why}")))?;
-    writeln!(out, "{}", serde_json::to_string(&measured).expect("plain data"))?;
-    Ok(out.flush()?)
+    print_measured(&measured, out)
 }
 
 fn cases() -> impl Iterator<Item = Case> {

@@ -5,7 +5,7 @@ mod case;
 mod instant;
 mod measure;
 
-use crate::process::spawn;
+use crate::process::{print_measured, spawn};
 use crate::study::Study;
 use breakdown::Breakdown;
 use case::{Case, Part};
@@ -57,8 +57,7 @@ pub fn measure_alone(what: &str, out: &mut dyn Write) -> Result<(), Failure> {
     let chosen = names.and_then(|(case, part)| Some((Case::by_name(case)?, Part::by_name(part)?)));
     let (case, part) = chosen.ok_or_else(|| Failure::Input(format!("there is no measurement '{what}'")))?;
     let measured = measure::measure(case, part)?;
-    writeln!(out, "{}", serde_json::to_string(&measured).expect("plain data"))?;
-    Ok(out.flush()?)
+    print_measured(&measured, out)
 }
 
 /// Measures a part of a case several times, the fastest first.

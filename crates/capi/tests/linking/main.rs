@@ -71,7 +71,10 @@ fn is_shared(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().contains(".so"))
 }
 
-/// Runs a command, which must succeed.
+/// Runs a command.
+///
+/// # Panics
+/// If it cannot be started or fails.
 pub fn run(command: &mut Command) -> Output {
     let output = command.output().expect("it starts");
     let said = String::from_utf8_lossy(&output.stderr);

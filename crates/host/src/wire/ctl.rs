@@ -280,6 +280,7 @@ of these, of one of several drives
 mod tests {
     use super::*;
     use tailcut_base::Nanos;
+    use tailcut_base::plm::Events;
 
     #[test]
     fn calls_have_the_names_of_the_simulator() {
