@@ -41,10 +41,22 @@ pub struct Timers {
 #[derive(Clone, Copy, Debug)]
 pub struct Due {
     key: u64,
+    slot: usize,
+    at: Time,
+}
+
+impl Due {
     /// The slot.
-    pub slot: usize,
+    #[inline]
+    pub fn slot(self) -> usize {
+        self.slot
+    }
+
     /// Its time.
-    pub at: Time,
+    #[inline]
+    pub fn at(self) -> Time {
+        self.at
+    }
 }
 
 /// Number of slots stored beside the trees.

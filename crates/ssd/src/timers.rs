@@ -114,7 +114,7 @@ impl DriveTimers {
     #[inline(always)]
     pub(crate) fn due(&self, until: Time) -> Option<(Timer, Due)> {
         let due = self.timers.due(until)?;
-        Some((self.timer(due.slot), due))
+        Some((self.timer(due.slot()), due))
     }
 
     /// When the first timer expires; [`Time::NEVER`] if none is set.

@@ -142,8 +142,8 @@ impl Backend {
         !request.lane.is_program() || self.can_program(id, request, lun, place, upper)
     }
 
-    /// True when a program at a place of a LUN could start now, were its LUN free: there is a page for it, or it
-    /// is void and only leaves its lane.
+    /// True when a program at a place of a LUN could start now, were its LUN free: there is a page for it, or
+    /// it is void and only leaves its lane.
     #[inline]
     fn can_program(
         &self,

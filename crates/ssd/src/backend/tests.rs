@@ -96,7 +96,7 @@ impl Harness {
     fn run(&mut self, until: Time) {
         self.start();
         while let Some((timer, due)) = self.backend.due_timer(until) {
-            let at = due.at;
+            let at = due.at();
             self.now = at;
             let ended = match timer {
                 Timer::Channel(channel) => {

@@ -76,6 +76,9 @@ impl Ssd<()> {
     }
 }
 
+/// Where the completions of a call of [`Device::advance`] go.
+type Completions = Vec<Completion>;
+
 impl<P: Probe> Ssd<P> {
     /// A new, empty drive that `probe` watches. The configuration must be valid: see
     /// [`SsdConfig::check_space`].
@@ -351,7 +354,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Serves the event of a timer.
     #[inline]
-    fn serve(&mut self, now: Time, timer: Timer, completions: &mut Vec<Completion>) {
+    fn serve(&mut self, now: Time, timer: Timer, completions: &mut Completions) {
         match timer {
             Timer::Link(direction) => self.serve_link(now, direction, completions),
             Timer::Channel(channel) => self.serve_bus(now, channel),
@@ -385,7 +388,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Serves arrivals over the link.
     #[inline]
-    fn serve_link(&mut self, now: Time, direction: Direction, completions: &mut Vec<Completion>) {
+    fn serve_link(&mut self, now: Time, direction: Direction, completions: &mut Completions) {
         while let Some(arrival) = self.frontend.link.arrived(direction, now) {
             match arrival {
                 Arrival::Completion(tag) => self.complete(now, tag, completions),
@@ -402,7 +405,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The host sees the end of a command now: all of its time must be accounted for.
     #[inline(always)]
-    fn complete(&mut self, now: Time, tag: Tag, completions: &mut Vec<Completion>) {
+    fn complete(&mut self, now: Time, tag: Tag, completions: &mut Completions) {
         completions.push(self.frontend.complete(now, tag));
         let command = &self.frontend.tags[tag].command;
         self.mapping.counters.count(command, self.frontend.page_sectors);
@@ -458,7 +461,7 @@ impl<P: Probe> Device for Ssd<P> {
     fn advance(&mut self, until: Time, completions: &mut Vec<Completion>) -> bool {
         let before = completions.len();
         while let Some((timer, due)) = self.backend.due_timer(until) {
-            let now = due.at;
+            let now = due.at();
             self.serve(now, timer, completions);
             self.backend.expire_timer(due);
             if self.frontend.non_queued.is_due() {

@@ -1,6 +1,6 @@
 //! The way of a write: from the host into the DRAM buffer, and from there to flash; flushes.
 
-use super::Ssd;
+use super::{Completions, Ssd};
 use crate::backend::UpperLayers;
 use crate::flash::PhysicalPage;
 use crate::frontend::Arrived;
@@ -15,7 +15,7 @@ use crate::ssd::layers::Layers;
 use crate::timers::{Direction, Timer};
 use std::ops::Range;
 use tailcut_base::cast::to_u32;
-use tailcut_base::{Cause, Completion, Nanos, Status, Time};
+use tailcut_base::{Cause, Nanos, Status, Time};
 
 impl<P: Probe> Ssd<P> {
     /// Takes a write.
@@ -69,13 +69,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The data of some pages of a write is in the buffer.
-    pub(crate) fn data_arrived(
-        &mut self,
-        now: Time,
-        tag: Tag,
-        pages: Range<u32>,
-        completions: &mut Vec<Completion>,
-    ) {
+    pub(crate) fn data_arrived(&mut self, now: Time, tag: Tag, pages: Range<u32>, done: &mut Completions) {
         for page in pages.clone() {
             if let Some(entry) = self.frontend.page_filled(tag, page, self.mapping.map()) {
                 self.issue(now, entry);
@@ -84,18 +78,18 @@ impl<P: Probe> Ssd<P> {
         let set = self.frontend.set_of_tag(tag);
         match self.frontend.pages_arrived(now, tag, pages) {
             Arrived::InPart => {}
-            Arrived::Complete => self.complete(now, tag, completions),
-            Arrived::ToBeForced => self.force(now, tag, completions),
+            Arrived::Complete => self.complete(now, tag, done),
+            Arrived::ToBeForced => self.force(now, tag, done),
         }
         self.write_back(now, set);
     }
 
     /// A write that must be durable waits for the programs of its pages, which start at once.
-    fn force(&mut self, now: Time, tag: Tag, completions: &mut Vec<Completion>) {
+    fn force(&mut self, now: Time, tag: Tag, done: &mut Completions) {
         let takes_writes = |set| self.mapping.takes_writes(set);
         let forced = self.frontend.force(now, tag, self.mapping.map(), takes_writes);
         if forced.is_empty() {
-            self.complete(now, tag, completions);
+            self.complete(now, tag, done);
         }
         // On a read-only drive `issue` fails the entry at once, and the command with it: register the waiters
         // of all pages before issuing the first.
