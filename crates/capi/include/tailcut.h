@@ -260,7 +260,7 @@ typedef struct tailcut_statistics {
     uint64_t waiting;       /* operations that wait for the drive at the moment */
     uint64_t drive_bytes;   /* bytes that the drive holds for it; 0 in memory only */
     uint64_t hits_on_flash; /* of the hits, read from the drive */
-    uint64_t evicted;       /* items given up for others */
+    uint64_t evicted;       /* items evicted */
     uint64_t expired;       /* items whose time was over when they were come across */
     uint64_t written;       /* bytes appended to the log on the drive, for items written or moved from memory */
     uint64_t copied;        /* bytes copied there for room */

@@ -17,7 +17,7 @@ use crate::trace::arguments::TraceCommand;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 
-/// Shows where the latency tail of flash storage comes from, and cuts it.
+/// Shows where the latency tail of flash storage comes from, and what would cut it.
 ///
 /// Without a command it runs the built-in scenario and takes the options of 'run'.
 #[derive(Debug, Parser)]

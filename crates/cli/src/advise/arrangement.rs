@@ -159,6 +159,7 @@ impl Builder<'_> {
             terms: Vec::new(),
             wear: Wear::default(),
             overloaded: false,
+            volatile_cache: false,
             requests: 0,
             digest: String::new(),
             error: None,

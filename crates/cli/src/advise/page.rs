@@ -56,6 +56,9 @@ fn one(advice: &Advice, tried: &Candidate, label: &str, tone: ColorMode) -> Stri
         let (waf, life) = (tried.wear.amplification(), tried.wear.life());
         text += &format!("  write amplification {waf}; life at this load {life}\n");
     }
+    if tried.volatile_cache {
+        text += "  writes complete in a volatile cache: a power cut loses them until they are flushed\n";
+    }
     if !tried.settings.is_empty() {
         text += &format!("  {}\n", tone.paint(TextRole::Faint, &tried.settings.join(" ")));
     }

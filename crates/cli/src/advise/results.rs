@@ -69,6 +69,9 @@ pub struct Candidate {
     /// Whether that run was overloaded: requests fell due faster than the drives completed them.
     #[serde(default)]
     pub overloaded: bool,
+    /// Whether writes complete in a volatile cache in that run: a power cut loses them until they are flushed.
+    #[serde(default)]
+    pub volatile_cache: bool,
     /// Requests of that run, the ramp not counted.
     pub requests: u64,
     /// The digest of that run in `points.jsonl`; its scenario is the same but for the seed's name.

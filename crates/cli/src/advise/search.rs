@@ -158,6 +158,7 @@ impl Search<'_> {
                 Some(RunResult::Outcome(outcome)) => {
                     tried.requests = outcome.report["kinds"][0]["requests"].as_u64().unwrap_or(0);
                     tried.overloaded = outcome.report["overload"].is_object();
+                    tried.volatile_cache = outcome.report["volatile_cache"] == true;
                     tried.digest = point.digest;
                     tried.wear = Wear::of(&outcome);
                     outcomes.push((index, *outcome));

@@ -116,7 +116,7 @@ pub fn kv(arguments: &KvBench, out: &mut dyn Write) -> Result<(), Failure> {
     if !arguments.json.as_deref().is_some_and(is_stdout) {
         writeln!(
             out,
-            "{} clients with {} commands under way: {}/s, {:.1} % of gets found; mean {}, p50 {}, p99 {}, \
+            "{} clients, {} in flight each: {}/s, {:.1} % of gets found; mean {}, p50 {}, p99 {}, \
                 p99.9 {}, max {}",
             arguments.clients,
             arguments.depth,

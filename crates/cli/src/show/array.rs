@@ -56,7 +56,7 @@ fn epoch_lines(epochs: &EpochReport) -> String {
     );
     if epochs.collections > 0 || epochs.restless > 0 {
         text += &format!(
-            "  drives were told to collect {}; {} one did not come to rest\n",
+            "  drives were told to collect {}; {} one did not quiesce\n",
             show_number_of(epochs.collections, "time"),
             show_number_of(epochs.restless, "time")
         );

@@ -206,7 +206,7 @@ fn inside_chips(d: &DriveReport) -> Vec<Row> {
             "inter-chip idleness",
             per_cent(d.inter_chip_idleness),
             &per_cent(d.inter_chip_idleness_least),
-            "idle chips, while commands wait".into(),
+            "idle chips, while commands are in the drive".into(),
         ),
         row(
             "intra-chip idleness",

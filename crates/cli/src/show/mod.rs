@@ -41,7 +41,11 @@ pub fn report(report: &Report, scenario: &Scenario, detail: Detail, width: usize
     page.part("throughput", &throughput::kinds(report, tone));
     page.text += &throughput::resources(report, tone);
     page.part("latency", &latency::table(report, tone));
-    page.part("what the slow ones waited for", &slow_ones(report, width, tone));
+    let slow = slow_ones(report, width, tone);
+    // Of fewer than 100 requests there is no slowest 1 %.
+    if !slow.is_empty() {
+        page.part("what the slow ones waited for", &slow);
+    }
     for (heading, content) in machinery(report, detail, tone) {
         page.part(heading, &content);
     }

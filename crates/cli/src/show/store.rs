@@ -58,7 +58,7 @@ fn blocks(figure: &str, store: &StoreReport) -> Row {
     let paged = paged
         .map_or_else(String::new, |share| format!(", {} of the rest in the page cache", per_cent(share)));
     let remark = format!(
-        "{} in the cache{paged}, {} by mistake of a filter",
+        "{} in the cache{paged}, {} by false positives of a filter",
         per_cent(store.cache_hit_share),
         per_cent(store.false_positive_share)
     );

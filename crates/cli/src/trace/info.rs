@@ -206,11 +206,7 @@ fn places(info: &Info, tone: ColorMode) -> String {
         per_cent(locality.share()),
         format!("{}: pages that could share planes on 64 chips", locality.class()),
     );
-    row(
-        "longest run",
-        show_count(s.longest_run_requests as f64),
-        String::from("requests one behind the other"),
-    );
+    row("longest run", show_count(s.longest_run_requests as f64), String::from("consecutive requests"));
     row(
         "working set",
         bytes(f.pages),

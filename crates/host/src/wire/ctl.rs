@@ -247,33 +247,26 @@ pub fn help() -> String {
 }
 
 const HELP: &str = "\
-status                             what is served, and how it is
-metrics                            counters, \
-in the text format of Prometheus
-scrub                              an array reads and compares all that it \
-stores
-remove MEMBER                      an array goes on without this drive
-replace MEMBER [PATH]              a \
-file or device, which is erased, or an emulated drive takes a missing drive's place
-free-blocks                        erased \
-blocks
+status                             state of the server, its drives and arrays
+metrics                            counters, as Prometheus text
+scrub                              read and compare all data of an array
+remove MEMBER                      take a drive out of an array
+replace MEMBER [PATH]              fill a missing member: a file or device (erased), or an emulated drive
+free-blocks                        erased blocks
 user-capacity, device-capacity     in bytes
-erase-block-size                   in \
-bytes
+erase-block-size                   in bytes
 get-thresholds                     free blocks at which collection begins and ends
-set-thresholds LOW \
-HIGH            the same, changed
-is-gc-running
-run-gc TIME                        collect for so long, as \
-in 10ms
+set-thresholds LOW HIGH            change them
+is-gc-running                      whether collection is under way
+run-gc TIME                        collect for this long, as in 10ms
 set-windows FROM PERIOD LENGTH     collect only in windows; the first begins in FROM
-clear-windows                      collect \
-at any time
-is-ready-for-read                  asks for a quiet period; yes when it has \
-begun
-get-predictable-latency, select-window WINDOW, selected-window, predictable-latency-log
-@DRIVE ASK                         any \
-of these, of one of several drives
+clear-windows                      collect at any time
+is-ready-for-read                  request a quiet period; yes when it has begun
+get-predictable-latency            configuration of predictable latency mode (NVMe)
+select-window WINDOW               deterministic or non-deterministic
+selected-window                    the window that is selected
+predictable-latency-log            log page of predictable latency mode
+@DRIVE REQUEST                     any request, to one of several drives
 ";
 
 #[cfg(test)]

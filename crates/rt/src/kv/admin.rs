@@ -156,7 +156,7 @@ fn count_sums(sums: &Sums, metrics: &mut Metrics) {
     }
     for (name, help, count) in [
         ("kv_misses_total", "Keys asked for that were not there.", asked.gets() - asked.gets_found()),
-        ("kv_evictions_total", "Items given up for others.", done.evicted),
+        ("kv_evictions_total", "Items evicted.", done.evicted),
         ("kv_not_admitted_total", "Of those, items not found worth writing to flash.", done.not_admitted),
         ("kv_expired_total", "Items whose time was over when they were come across.", done.expired),
         ("kv_moved_to_flash_total", "Items moved from memory to flash.", done.moved_to_flash),

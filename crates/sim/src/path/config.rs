@@ -47,7 +47,7 @@ pub struct HostConfig {
     pub application: Nanos,
     /// What the drives are connected by.
     pub controller: ControllerKind,
-    /// How many drives like `[device]` there are, one behind the other.
+    /// How many drives like `[device]` there are, concatenated.
     pub drives: u32,
     /// Bytes per second that all drives together can send to the host; 0 for no limit.
     pub uplink: u64,
@@ -159,7 +159,7 @@ impl Configure for HostConfig {
             Nanos(0)..=Nanos::secs(1),
         );
         choose(visit, "controller", "What the drives are connected by.", &mut self.controller);
-        count_u32(visit, "drives", "Drives like [device], one behind the other.", &mut self.drives, 1..=16);
+        count_u32(visit, "drives", "Drives like [device], concatenated.", &mut self.drives, 1..=16);
         visit.rate(
             "uplink",
             "What all drives together can send to the host; 0 for no limit.",

@@ -38,7 +38,7 @@ pub struct KvReport {
     pub written_bytes: u64,
     /// Bytes of records that were copied to make room. Limit: 0.
     pub copied_bytes: u64,
-    /// Items that were given up for others.
+    /// Items evicted.
     pub evicted: u64,
     /// Segments of the log that came free.
     pub reclaimed: u64,

@@ -1,7 +1,7 @@
 //! One kind of request in a report.
 
 use super::{Bare, Curve, TAILS, Tail, Wait};
-use crate::world::{OpStats, SlowRequest, Stats};
+use crate::world::{OpStats, SLOWEST_KEPT, SlowRequest, Stats};
 use serde::{Deserialize, Serialize};
 use tailcut_base::config::Choice;
 use tailcut_base::{Class, Op};
@@ -79,7 +79,8 @@ impl KindReport {
             &stats.all(),
             (sum + 0.0) / stats.requests().max(1) as f64,
             measured,
-            slowest.iter(),
+            // As many are kept of each kind: of all, any more would be the slowest of some kinds alone.
+            slowest.iter().take(SLOWEST_KEPT),
         )
     }
 

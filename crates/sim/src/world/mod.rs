@@ -21,6 +21,7 @@ pub use limits::{Limits, Progress, RunError};
 pub use observer::Observer;
 pub(crate) use requests::{command_of, is_success};
 pub use rounds::{Round, Rounds, SteadyState};
+pub(crate) use stats::SLOWEST_KEPT;
 pub use stats::{Finished, OpStats, SlowRequest, Stats};
 
 use issuer::{Backlog, Issuer};

@@ -9,7 +9,7 @@ use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::{Class, CommandId, Nanos, Op, SECTOR_BYTES, Spans, Status, Time};
 
 /// How many of the slowest requests of each kind are kept whole.
-const SLOWEST: usize = 1000;
+pub(crate) const SLOWEST_KEPT: usize = 1000;
 /// The largest size that is counted on its own: 32 MiB, the longest read or write of any source.
 const SECTORS_MOST: u32 = 65_536;
 
@@ -277,7 +277,8 @@ impl Stats {
         op.bytes += u64::from(request.sectors) * SECTOR_BYTES;
         op.sizes[usize::from(request.fua)].count(request.sectors);
         let slowest = &self.slowest[request.op.index()];
-        if slowest.len() < SLOWEST || slowest.peek().is_some_and(|slow| request.latency > slow.0.latency) {
+        if slowest.len() < SLOWEST_KEPT || slowest.peek().is_some_and(|slow| request.latency > slow.0.latency)
+        {
             self.keep(request);
         }
     }
@@ -322,7 +323,7 @@ impl Stats {
     fn keep(&mut self, request: &Finished<&Spans>) {
         let slowest = &mut self.slowest[request.op.index()];
         slowest.push(Slow(request.keep()));
-        if slowest.len() > SLOWEST {
+        if slowest.len() > SLOWEST_KEPT {
             slowest.pop();
         }
     }

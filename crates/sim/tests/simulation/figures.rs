@@ -309,3 +309,19 @@ fn the_waits_of_few_slow_requests_are_their_own() {
         assert!((wait.mean_ns - mean).abs() < 1e-6 * mean, "{wait:?}: {mean}");
     }
 }
+
+/// A tail that has more requests than are kept of one kind, and fewer than are kept of all.
+#[test]
+fn no_tail_is_faster_on_average_than_its_fastest_request() {
+    let mut scenario = small();
+    scenario.run = Limits { requests: 104_000, ..Limits::NONE };
+    let report = run(&scenario);
+    let of_all = &report.all().slowest[0];
+    assert!((1001..2000).contains(&of_all.requests), "{}", of_all.requests);
+    for kind in &report.kinds {
+        for tail in &kind.slowest {
+            let mean: f64 = tail.waits.iter().map(|wait| wait.mean_ns).sum();
+            assert!(mean > 0.999 * tail.from_ns as f64, "{}: mean {mean} of {tail:?}", kind.kind);
+        }
+    }
+}

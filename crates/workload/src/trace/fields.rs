@@ -179,7 +179,8 @@ impl<'a, const COMMA: bool> Fields<'a, COMMA> {
         let text = self.line[start..end].trim_ascii_end();
         let all_digits = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
         let value = std::str::from_utf8(text).ok().filter(|_| all_digits).and_then(|text| text.parse().ok());
-        let problem = if all_digits { "too large: at most 18446744073709551615" } else { "no whole number" };
+        let problem =
+            if all_digits { "too large: at most 18446744073709551615" } else { "not a whole number" };
         let value = value.ok_or_else(|| self.fault_at(start, name, problem))?;
         self.finish(end);
         Ok(value)

@@ -352,7 +352,7 @@ fn requests_of_no_bytes_and_impossible_ones_are_bad_lines() {
         ("4294967296,W,0,4096,1\n", "at most 4294967295"),
         ("0,W,0,4096,1,2\n", "more than the 5 fields"),
         ("0,X,0,4096,1\n", "neither R nor W"),
-        ("0,W,-1,4096,1\n", "'-1': no whole number"),
+        ("0,W,-1,4096,1\n", "'-1': not a whole number"),
     ] {
         let error = error("t.csv", format!("0,R,0,512,0\n0,R,0,512,0\n{line}").as_bytes());
         assert!(error.to_string().contains(what) && error.to_string().contains("line 3"), "{error}");

@@ -132,7 +132,7 @@ impl Configure for EpochConfig {
         );
         visit.time(
             "poll",
-            "How often a drive is asked whether it has come to rest (gc-control).",
+            "Interval at which a drive is polled until it has quiesced (gc-control).",
             &mut self.poll,
             Nanos::micros(1)..=Nanos::secs(1),
         );
