@@ -3,7 +3,7 @@
 use super::Request;
 use super::catalogue::{LAYOUTS, Layout, SPARES, TECHNIQUES, Technique};
 use super::offered::{check_kinds, check_rates};
-use super::results::{Candidate, Verdict, Wear};
+use super::results::{Candidate, Caveats, Verdict, Wear};
 use crate::failure::Failure;
 use crate::run::arguments::RunArguments;
 use crate::run::{self, NotRun, Scenario};
@@ -158,8 +158,7 @@ impl Builder<'_> {
             verdict: Verdict::Unknown,
             terms: Vec::new(),
             wear: Wear::default(),
-            overloaded: false,
-            volatile_cache: false,
+            caveats: Caveats::default(),
             requests: 0,
             digest: String::new(),
             error: None,

@@ -56,7 +56,7 @@ fn one(advice: &Advice, tried: &Candidate, label: &str, tone: ColorMode) -> Stri
         let (waf, life) = (tried.wear.amplification(), tried.wear.life());
         text += &format!("  write amplification {waf}; life at this load {life}\n");
     }
-    if tried.volatile_cache {
+    if tried.caveats.has_volatile_cache() {
         text += "  writes complete in a volatile cache: a power cut loses them until they are flushed\n";
     }
     if !tried.settings.is_empty() {
@@ -123,7 +123,7 @@ fn others(advice: &Advice, width: usize, tone: ColorMode) -> String {
         });
         let worst = worst.map(|term| format!("{}: {}, {}", term.term, term.shown, stands(term)));
         let mut worst = tried.error.clone().or(worst).unwrap_or_default();
-        if tried.overloaded {
+        if tried.caveats.is_overloaded() {
             worst += "; overloaded";
         }
         let (waf, life) = (tried.wear.amplification(), tried.wear.life());

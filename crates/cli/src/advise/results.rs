@@ -66,18 +66,43 @@ pub struct Candidate {
     /// What its flash goes through in that run.
     #[serde(default)]
     pub wear: Wear,
-    /// Whether that run was overloaded: requests fell due faster than the drives completed them.
-    #[serde(default)]
-    pub overloaded: bool,
-    /// Whether writes complete in a volatile cache in that run: a power cut loses them until they are flushed.
-    #[serde(default)]
-    pub volatile_cache: bool,
+    /// How figures of that run are to be read.
+    #[serde(flatten)]
+    pub caveats: Caveats,
     /// Requests of that run, the ramp not counted.
     pub requests: u64,
     /// The digest of that run in `points.jsonl`; its scenario is the same but for the seed's name.
     pub digest: String,
     /// Why it has no result, if it has none.
     pub error: Option<String>,
+}
+
+/// How the figures of a run are to be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Caveats {
+    overloaded: bool,
+    volatile_cache: bool,
+}
+
+impl Caveats {
+    /// Those of a run.
+    pub fn of(outcome: &Outcome) -> Caveats {
+        Caveats {
+            overloaded: outcome.report["overload"].is_object(),
+            volatile_cache: outcome.report["volatile_cache"] == true,
+        }
+    }
+
+    /// Requests fell due faster than the drives completed them.
+    pub fn is_overloaded(self) -> bool {
+        self.overloaded
+    }
+
+    /// Writes complete in a volatile cache: a power cut loses them until they are flushed.
+    pub fn has_volatile_cache(self) -> bool {
+        self.volatile_cache
+    }
 }
 
 /// What the flash of an arrangement goes through.

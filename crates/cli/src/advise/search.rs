@@ -3,7 +3,7 @@
 use super::Request;
 use super::arrangement::{Arrangement, Arrangements};
 use super::judge::{is_broken_soon, is_life_unknown, judge, requests_needed};
-use super::results::{Advice, Candidate, FORMAT, Verdict, Wear};
+use super::results::{Advice, Candidate, Caveats, FORMAT, Verdict, Wear};
 use crate::failure::Failure;
 use crate::pool::ThreadPool;
 use crate::run::Scenario;
@@ -157,8 +157,7 @@ impl Search<'_> {
             match self.records.get(&point.digest) {
                 Some(RunResult::Outcome(outcome)) => {
                     tried.requests = outcome.report["kinds"][0]["requests"].as_u64().unwrap_or(0);
-                    tried.overloaded = outcome.report["overload"].is_object();
-                    tried.volatile_cache = outcome.report["volatile_cache"] == true;
+                    tried.caveats = Caveats::of(&outcome);
                     tried.digest = point.digest;
                     tried.wear = Wear::of(&outcome);
                     outcomes.push((index, *outcome));
