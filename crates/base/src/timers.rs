@@ -267,6 +267,22 @@ mod tests {
     }
 
     #[test]
+    fn a_served_slot_becomes_idle_unless_it_was_set_again() {
+        let mut timers = Timers::with_small_tree(4, 8);
+        for slot in [1, 2, 6] {
+            timers.set(slot, Time(10));
+            assert!(timers.due(Time(9)).is_none(), "{slot} is due at 10");
+            let due = timers.due(Time(10)).expect("it is due");
+            assert_eq!((due.slot(), due.at()), (slot, Time(10)));
+            timers.set(slot, Time(12));
+            timers.expire(due);
+            assert_eq!(timers.first(), Some((Time(12), slot)), "set again");
+            timers.expire(timers.due(Time::NEVER).expect("it is due"));
+            assert!(timers.first().is_none() && timers.due(Time::NEVER).is_none(), "idle");
+        }
+    }
+
+    #[test]
     fn one_slot_more_changes_no_moment() {
         let mut timers = Timers::with_small_tree(4, 8);
         for slot in [0, 3, 7] {

@@ -22,8 +22,8 @@ impl Ftl {
         Some(block)
     }
 
-    /// Gives up a frontier's block after a failed program: it takes no more pages. True when the
-    /// block was a frontier.
+    /// Closes the frontiers on a block whose program has failed: no more of its pages are allocated. Returns
+    /// true if there was such a frontier.
     pub fn abandon(&mut self, block: BlockId) -> bool {
         let plane = self.layout.plane_of_block(block);
         let mut found = false;
