@@ -16,7 +16,7 @@ pub(super) const ALL: &[CommandHelp] = &[
             ("Serve memcached clients from DRAM and flash", "tailcut serve kv"),
         ],
         exit_status: RUNS,
-        files: &[],
+        files: &[("tailcut-out/", "the results of the built-in scenario; see 'tailcut run --help'")],
         see_also: &["run", "explain", "compare", "advise", "serve block", "serve kv"],
     },
     CommandHelp {

@@ -298,7 +298,7 @@ mod tests {
                 "MEMBER" => "2",
                 "[PATH]" => "a path",
                 "@DRIVE" => "@disk",
-                "ASK" => "status",
+                "REQUEST" => "status",
                 _ => return word.to_string(),
             }
             .to_string()
