@@ -56,7 +56,7 @@ def test_requests_are_those_of_the_report(run):
     assert run.requests_left_out == 0
     ops = requests["op"]
     assert ops.count("read") == kinds["read"]["requests"]
-    assert set(requests["status"]) == {"Success"}
+    assert set(requests["status"]) == {"success"}
     latency = requests["latency_ns"]
     assert max(latency) == kinds["all"]["latency"]["max_ns"]
     assert sum(latency) / len(latency) == pytest.approx(kinds["all"]["latency"]["mean_ns"])

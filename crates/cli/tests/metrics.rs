@@ -18,6 +18,33 @@ fn every_label_of_a_run_is_explained() {
 }
 
 #[test]
+fn every_label_of_a_transaction_list_of_sizing_and_of_drive_tests_is_explained() {
+    let mut labels = labels(&golden_text("timeline.txt"));
+    labels.extend(self::labels(&golden_text("size.txt")));
+    let tests = golden_text("pts.txt");
+    // Other labels of drive tests are access patterns.
+    labels.extend(heads(&tests).into_iter().filter(|label| !label.contains(char::is_numeric)));
+    assert!(labels.contains("data drives") && labels.contains("line from"), "{labels:?}");
+    assert_eq!(unexplained(labels.iter().map(String::as_str)), Vec::<&str>::new());
+}
+
+#[test]
+fn every_label_of_a_trace_is_explained() {
+    let place = Place::new();
+    let lines = (0..2000).map(|n| {
+        let kind = if n % 3 == 0 { "Write" } else { "Read" };
+        format!("{},db1,{},{kind},{},4096,100\n", n * 100_000, n % 2, n * 7919 % 1009 * 4096)
+    });
+    place.put("trace.csv", lines.collect::<String>().as_bytes());
+    let text = place.text(&["trace", "info", "trace.csv"]);
+    let mut labels = labels(&text);
+    // Rows of time and of disks are named by the trace.
+    labels.retain(|label| !label.starts_with("db1.") && !label.starts_with(char::is_numeric));
+    assert!(labels.contains("addresses up to") && labels.contains("working set"), "{text}");
+    assert_eq!(unexplained(labels.iter().map(String::as_str)), Vec::<&str>::new(), "{text}");
+}
+
+#[test]
 fn every_cause_is_explained() {
     assert_eq!(unexplained(Cause::ALL.iter().map(|cause| cause.label())), Vec::<&str>::new());
 }
@@ -49,6 +76,18 @@ fn labels(text: &str) -> BTreeSet<String> {
     }
     labels.retain(|label| !label.ends_with(" others") && label.parse::<u64>().is_err());
     labels
+}
+
+fn golden_text(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    std::fs::read_to_string(path).expect("the file is there")
+}
+
+/// The heads of its tables.
+fn heads(text: &str) -> BTreeSet<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let above = lines.windows(2).filter(|pair| pair[1].starts_with('─')).map(|pair| pair[0]);
+    above.flat_map(|line| line.split("  ")).map(|cell| cell.trim().to_string()).filter(|c| !c.is_empty()).collect()
 }
 
 /// The labels that no first column of a table of the page has.

@@ -21,7 +21,7 @@ pub(crate) fn table(mut kept: request_log::RequestLog) -> Result<Columns, ArrowE
         let waits = kept.take_waits(cause).map(signed::<_, Int64Type>);
         (column(cause), waits.unwrap_or_else(|| Arc::clone(&nothing)))
     });
-    let status = STATUSES.map(|status| format!("{status:?}"));
+    let status = STATUSES.map(|status| status.to_string());
     let mut all = named(vec![
         ("number", signed::<_, Int64Type>(kept.number)),
         ("source", signed::<_, Int32Type>(kept.source)),

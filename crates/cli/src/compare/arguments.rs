@@ -17,29 +17,36 @@ pub struct CompareArguments {
     /// The workload and what all points have in common.
     #[command(flatten)]
     pub common: CommonOptions,
-    /// Vary a scenario key: --vary workload.rate=20000,40000. The first value is the base point's. Commas in
-    /// brackets or quotes belong to a value
+    /// Vary a scenario key: --vary workload.rate=20000,40000
+    ///
+    /// The first value is the base point's. Commas in brackets or quotes belong to a value.
     #[arg(long, value_name = "KEY=A,B…", value_parser = factor_of(Factor::vary))]
     pub vary: Vec<Factor>,
-    /// Switch a technique of several keys on and off: --on-off NAME=key=value,key=value. Off leaves the
-    /// scenario unchanged
+    /// Switch a technique of several keys on and off
+    ///
+    /// As in --on-off NAME=key=value,key=value. Off leaves the scenario unchanged.
     #[arg(long, value_name = "NAME=KEY=VALUE,…", value_parser = factor_of(Factor::on_off))]
     pub on_off: Vec<Factor>,
     /// Read factors from a TOML file with the sections vary, on-off and levels.NAME
     #[arg(long, value_name = "FILE")]
     pub grid: Option<PathBuf>,
     /// Run one in N points: a balanced fraction of the grid
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub fraction: Option<u64>,
-    /// Run N points: a balanced fraction of the grid, orthogonal if all factors have the same prime number of
-    /// levels and N is a power of it
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "fraction")]
+    /// Run N points: a balanced fraction of the grid
+    ///
+    /// It is orthogonal if all factors have the same prime number of levels and N is a power of it.
+    #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "fraction")]
     pub points: Option<u64>,
-    /// Run each point with N seeds, starting at the scenario's, and judge effects by the noise between seeds
+    /// Run each point with N seeds and judge effects by the noise
+    ///
+    /// The first seed is the scenario's.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub seeds: u64,
-    /// Rank by a quantity: p99.99(read), mean(write), iops, bandwidth(read), waf, life, or the path of a
-    /// number in report.json, prefixed with '+' if more is better
+    /// Rank by a quantity, such as mean(write), iops, waf or life
+    ///
+    /// p99.99(read), mean(write), iops, bandwidth(read), waf, life, or the path of a number in report.json,
+    /// prefixed with '+' if more is better.
     #[arg(long, value_name = "QUANTITY", default_value = BY, value_parser = quantity)]
     pub by: Quantity,
     /// Show these quantities as well
@@ -48,12 +55,14 @@ pub struct CompareArguments {
     /// Mark the Pareto front of --by and this quantity
     #[arg(long, value_name = "QUANTITY", value_parser = quantity)]
     pub pareto: Option<Quantity>,
-    /// Treat differences up to this share as equal; default: 5% with one seed, 1% with several, but at least
-    /// the noise
-    #[arg(long, value_name = "SHARE", value_parser = share)]
+    /// Treat differences up to this share as equal
+    ///
+    /// Default: 5% with one seed, 1% with several, but at least the noise.
+    #[arg(hide_short_help = true, long, value_name = "SHARE", value_parser = share)]
     pub tolerance: Option<f64>,
-    /// Skip points whose settings contradict each other instead of refusing to run; a value that its key
-    /// cannot have is an error all the same
+    /// Skip points whose settings contradict each other
+    ///
+    /// Without it they are refused. A value that its key cannot have is an error all the same.
     #[arg(long)]
     pub skip_impossible: bool,
     /// List the points without running them
@@ -62,17 +71,23 @@ pub struct CompareArguments {
     /// Number of table rows
     #[arg(long, value_name = "N", default_value_t = 30)]
     pub top: usize,
-    /// Folder for the results and for finished runs, which the same or a larger comparison reuses
+    /// Folder for the results and for finished runs, which are reused
+    ///
+    /// The same or a larger comparison reuses them.
     #[arg(long, value_name = "DIR", default_value = DEFAULT_FOLDER)]
     pub out: PathBuf,
-    /// Write the results as JSON to a file, or with '-' to standard output instead of the tables
+    /// Write the results as JSON to a file; '-': to standard output
+    ///
+    /// With '-', it is written instead of the tables.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Write an HTML report, with its data as JSON beside it
     #[arg(long, value_name = "FILE", value_parser = crate::html::page_file)]
     pub html: Option<PathBuf>,
-    /// Write the results as Parquet to a file (only if built with the feature 'parquet')
-    #[arg(long, value_name = "FILE")]
+    /// Write the results as Parquet to a file
+    ///
+    /// Only if built with the feature 'parquet'.
+    #[arg(hide_short_help = true, long, value_name = "FILE")]
     pub parquet: Option<PathBuf>,
     /// Number of parallel runs; default: one per core
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]

@@ -16,7 +16,8 @@ pub fn page(command: &Command, path: &str) -> io::Result<Vec<u8>> {
     // clap_mangen would render the text of --help as one paragraph.
     let plain = command.clone().before_help(Resettable::Reset).after_help(Resettable::Reset);
     let mut page = Vec::new();
-    Man::new(plain).render(&mut page)?;
+    let source = concat!("tailcut ", env!("CARGO_PKG_VERSION"));
+    Man::new(plain).source(source).manual("tailcut manual").render(&mut page)?;
     if let Some(help) = CommandHelp::of(path) {
         page.extend_from_slice(sections(help).as_bytes());
     }

@@ -1,5 +1,8 @@
 //! Examples, exit status, files and related commands of every command: the one source of these sections in
-//! `--help` and in man pages.
+//! help texts and man pages.
+//!
+//! `--help` fits on a page: the options that most users want, each with the first paragraph of its description.
+//! `tailcut help COMMAND` and the man page have all options in full, and files.
 
 mod manual;
 mod measuring;
@@ -9,7 +12,7 @@ mod simulating;
 pub use manual::page;
 
 use crate::arguments::Arguments;
-use clap::{Command, CommandFactory};
+use clap::{Arg, ArgAction, Command, CommandFactory};
 
 /// Examples first, then clap's usual parts, then the other sections.
 const TEMPLATE: &str = "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
@@ -72,20 +75,34 @@ fn with_sections(command: Command, path: &str) -> Command {
     let Some(help) = CommandHelp::of(path) else { return command };
     let header = *command.get_styles().get_header();
     let section = |title: &str, lines: String| format!("{header}{title}:{header:#}{lines}");
-    let mut after = vec![section("Exit status", entries(help.exit_status))];
-    // The first help fits a page; its man page has these sections as well.
-    let is_first = path.is_empty();
-    if !help.files.is_empty() && !is_first {
-        after.push(section("Files", entries(help.files)));
+    let status = section("Exit status", entries(help.exit_status));
+    let files = section("Files", entries(help.files));
+    let names: Vec<String> = help.see_also.iter().map(|path| join("tailcut", path)).collect();
+    let related = section("See also", format!(" {}", names.join(", ")));
+    let command = command.help_template(TEMPLATE).before_help(section("Examples", help.examples_text()));
+    if path.is_empty() {
+        return command.after_help(status);
     }
-    if !help.see_also.is_empty() && !is_first {
-        let names: Vec<String> = help.see_also.iter().map(|path| join("tailcut", path)).collect();
-        after.push(section("See also", format!(" {}", names.join(", "))));
-    }
+    let related = Some(related).filter(|_| !names.is_empty());
+    let files = Some(files).filter(|_| !help.files.is_empty());
+    let page = [Some(status.clone()), related.clone()];
+    let whole = [Some(status), files, related];
+    let text = |sections: &[Option<String>]| sections.iter().flatten().cloned().collect::<Vec<_>>().join("\n\n");
     command
-        .help_template(TEMPLATE)
-        .before_help(section("Examples", help.examples_text()))
-        .after_help(after.join("\n\n"))
+        .after_help(text(&page))
+        .after_long_help(text(&whole))
+        .disable_help_flag(true)
+        .arg(help_flag(path))
+}
+
+/// `-h` and `--help`: the page.
+fn help_flag(path: &str) -> Arg {
+    Arg::new("help")
+        .short('h')
+        .long("help")
+        .action(ArgAction::HelpShort)
+        .help(format!("Print help (all options: 'tailcut help {path}')"))
+        .help_heading(None)
 }
 
 /// Terms and their meanings in two columns.
@@ -159,9 +176,8 @@ mod tests {
             let text = help.expect_err("help ends the program").to_string();
             let begin = text.lines().position(|line| line == "Examples:");
             assert!(begin.is_some_and(|line| line <= 10), "{path}\n{text}");
-            let most = LONG.iter().find(|(long, _)| *long == path).map_or(PAGE, |(_, most)| *most);
-            if text.lines().count() > most {
-                long.push(format!("{path}: {} lines, at most {most}", text.lines().count()));
+            if text.lines().count() > PAGE {
+                long.push(format!("{path}: {} lines", text.lines().count()));
             }
         }
         assert!(long.is_empty(), "{long:?}");
@@ -169,10 +185,6 @@ mod tests {
 
     /// The most lines of a help text.
     const PAGE: usize = 60;
-
-    /// Help texts that are longer, and how many lines they may still have: lower it when it has fallen.
-    const LONG: &[(&str, usize)] =
-        &[("compare", 73), ("torture", 67), ("serve block", 164), ("serve kv", 236)];
 
     #[test]
     fn the_first_help_fits_one_page_and_starts_with_examples() {

@@ -114,8 +114,7 @@ fn slowest(file: &mut dyn Write, requests: &[SlowRequest]) -> io::Result<()> {
         for (cause, time) in r.spans.iter() {
             sums[cause as usize] += time.0;
         }
-        let status = format!("{:?}", r.status);
-        write!(file, "{},{},{},{},{status}", r.number, r.source, r.op, r.class.number())?;
+        write!(file, "{},{},{},{},{}", r.number, r.source, r.op, r.class.number(), r.status)?;
         write!(file, ",{},{}", r.sector, r.sectors)?;
         write!(file, ",{},{},{},{}", r.due.0, r.submitted.0, r.completed.0, r.latency.0)?;
         write_sums(file, &sums)?;

@@ -23,31 +23,36 @@ pub enum ServeCommand {
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("where").args(["unix", "tcp"])))]
 pub struct BlockArguments {
-    /// Scenario (TOML) with the drive or array to emulate; default: the built-in one
+    /// Scenario (TOML) of the drive or array to emulate; default: the built-in one
     pub scenario: Option<PathBuf>,
-    /// Override a scenario key, such as device.preset=femu-16g or array.drives=4
+    /// Override a scenario key, such as array.drives=4
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
-    /// Export this file or block device instead of an emulated drive; repeat it for each drive of the
-    /// scenario's array (array.drives), or without an array to export each on its own
+    /// Export this file or block device instead of an emulated drive
+    ///
+    /// Repeat it for each drive of the scenario's array (array.drives), or without an array to export each on
+    /// its own.
     #[arg(long = "device", value_name = "PATH")]
     pub devices: Vec<PathBuf>,
     /// Export N independent emulated drives
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64), conflicts_with = "devices")]
     pub drives: Option<u32>,
-    /// Create a new array on the devices. Destroys what they hold; refuses members of an array
+    /// Create a new array on the devices, which destroys what they hold
+    ///
+    /// Refuses members of an array.
     #[arg(long, requires = "devices")]
     pub create: bool,
     /// Assemble the array even if the missing drives hold a complete copy, which may be in use elsewhere.
     /// With fewer missing drives it is assembled anyway
-    #[arg(long, requires = "devices", conflicts_with = "create")]
+    #[arg(hide_short_help = true, long, requires = "devices", conflicts_with = "create")]
     pub degraded: bool,
     /// Open devices whose content would be overwritten: a file system where an array is created, or a member
     /// of an array or a key-value store exported as a plain device. Never a device in use
-    #[arg(long, requires = "devices")]
+    #[arg(hide_short_help = true, long, requires = "devices")]
     pub force: bool,
-    /// Export memory of this size instead, such as 10GiB, without emulated latency; allocated as it is
-    /// written
+    /// Export memory of this size, such as 10GiB, without emulated latency
+    ///
+    /// It is allocated as it is written.
     #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with_all = ["scenario", "sets", "devices", "drives"])]
     pub size: Option<u64>,
     /// Listen on a unix socket
@@ -56,53 +61,68 @@ pub struct BlockArguments {
     /// Listen on a TCP address instead, such as 127.0.0.1:10809
     #[arg(long, value_name = "ADDR")]
     pub tcp: Option<SocketAddr>,
-    /// Allow connections from other machines. NBD has no passwords; --tls-verify-peer authenticates clients
+    /// Allow connections from other machines
+    ///
+    /// NBD has no passwords; --tls-verify-peer authenticates clients.
     #[arg(long)]
     pub allow_network: bool,
-    /// Enable TLS with server-cert.pem and server-key.pem of this folder
+    /// Enable TLS with server-cert.pem and server-key.pem in DIR
     #[arg(long, value_name = "DIR")]
     pub tls_certificates: Option<PathBuf>,
     /// Whether TLS is required or optional for clients
-    #[arg(long, value_name = "MODE", requires = "tls_certificates", default_value = "require")]
+    #[arg(hide_short_help = true, long, value_name = "MODE", requires = "tls_certificates", default_value = "require")]
     pub tls: TlsMode,
-    /// Require a client certificate signed by ca-cert.pem of the same folder and not revoked by its
-    /// ca-crl.pem, if there is one
+    /// Require a client certificate signed by ca-cert.pem in DIR
+    ///
+    /// Revoked ones are refused if DIR has a ca-crl.pem.
     #[arg(long, requires = "tls_certificates")]
     pub tls_verify_peer: bool,
-    /// Name of the export; NAME/fast and NAME/background give reads a higher or lower priority. Several
-    /// drives are NAME0, NAME1 and so on
+    /// Name of the export
+    ///
+    /// NAME/fast and NAME/background give reads a higher or lower priority. Several drives are NAME0, NAME1 and
+    /// so on.
     #[arg(long, value_name = "NAME", default_value = "disk", value_parser = name)]
     pub export: String,
-    /// Control socket for `tailcut status` and `tailcut ctl`; default: beside the socket, as in tailcut.ctl
+    /// Control socket for `tailcut status` and `tailcut ctl`
+    ///
+    /// Default: beside the socket, as in tailcut.ctl.
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
     /// Export Prometheus metrics at http://ADDR/metrics, such as 127.0.0.1:9100
     #[arg(long, value_name = "ADDR")]
     pub metrics: Option<SocketAddr>,
-    /// Record a history of the counters in a file of bounded size, for 'tailcut report'
+    /// Record a history of the counters for 'tailcut report'
+    ///
+    /// The size of the file is bounded.
     #[arg(long, value_name = "FILE")]
     pub history: Option<PathBuf>,
-    /// Also attach the drive to this kernel as /dev/ublkbN, several drives from N on. Requires root and Linux
-    /// 6.5 or later with the module ublk_drv
+    /// Also attach the drive to this kernel as /dev/ublkbN
+    ///
+    /// Several drives are attached from N on. Requires root and Linux 6.5 or later with the module ublk_drv.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..1_000_000))]
     pub ublk: Option<u32>,
-    /// Export read-only. A file or device is not written; an array still writes to its members what its
-    /// recovery, repairs and membership need
+    /// Export read-only
+    ///
+    /// A file or device is not written; an array still writes to its members what its recovery, repairs and
+    /// membership need.
     #[arg(long)]
     pub read_only: bool,
-    /// Busy-poll this long before sleeping. The default is about the cost of a sleep; more, such as 200us,
-    /// lowers latency on a core with nothing else to do; 0us sleeps at once. Polling stops where it does not
-    /// pay
-    #[arg(long, value_name = "TIME", default_value = "20us", value_parser = short_time)]
+    /// Busy-poll this long before sleeping
+    ///
+    /// The default is about the cost of a sleep; more, such as 200us, lowers latency on a core with nothing else
+    /// to do; 0us sleeps at once. Polling stops where it does not pay.
+    #[arg(hide_short_help = true, long, value_name = "TIME", default_value = "20us", value_parser = short_time)]
     pub busy_poll: Nanos,
     /// Maximum number of connections
-    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(hide_short_help = true, long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub connections: u32,
     /// Maximum memory for requests and replies in flight, at least 128MiB; a connection may take another 128
     /// KiB
-    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = memory)]
+    #[arg(hide_short_help = true, long, value_name = "SIZE", default_value = "1GiB", value_parser = memory)]
     pub memory: u64,
-    /// Write the final counters as JSON to a file, or with '-' to standard output instead of the tables
+    /// Write the final counters as JSON to a file
+    ///
+    /// With '-', to standard output instead of the tables.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// The log.

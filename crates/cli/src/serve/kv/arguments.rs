@@ -11,41 +11,49 @@ use tailcut_base::{BadValue, Nanos};
 #[derive(Debug, Args)]
 #[command(version)]
 pub struct KvArguments {
-    /// Scenario (TOML) with the drive or array to emulate; default: four small SSDs in an epochs array
+    /// Scenario (TOML) of the drive or array; default: four small SSDs in an epochs array
     pub scenario: Option<PathBuf>,
-    /// Override a scenario key, such as device.preset=femu-16g or array.drives=4
+    /// Override a scenario key, such as array.drives=4
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
-    /// Store items on this file or block device instead of an emulated drive; repeat it for each drive of the
-    /// scenario's array (array.drives)
+    /// Store items on this file or block device instead of an emulated drive
+    ///
+    /// Repeat it for each drive of the scenario's array (array.drives).
     #[arg(long = "device", value_name = "PATH")]
     pub devices: Vec<PathBuf>,
-    /// Create a new store, and its array if the scenario has one, on the devices. Destroys what they hold;
-    /// refuses devices with a store or an array
+    /// Create a new store on the devices, which destroys what they hold
+    ///
+    /// Creates the array as well if the scenario has one. Refuses devices with a store or an array.
     #[arg(long, requires = "devices")]
     pub create: bool,
     /// Assemble the array even if the missing drives hold a complete copy, which may be in use elsewhere.
     /// With fewer missing drives it is assembled anyway
-    #[arg(long, requires = "devices", conflicts_with = "create")]
+    #[arg(hide_short_help = true, long, requires = "devices", conflicts_with = "create")]
     pub degraded: bool,
     /// Create on devices that hold something else, such as a file system, never on a device in use; or open a
     /// store (-M) as a cache, which evicts its items
-    #[arg(long, requires = "devices")]
+    #[arg(hide_short_help = true, long, requires = "devices")]
     pub force: bool,
     /// Store items in memory only
     #[arg(long, conflicts_with_all = ["scenario", "sets", "devices", "create", "durable"])]
     pub memory_only: bool,
-    /// Acknowledge a change once it is durable. Without -M an item may still be evicted later
+    /// Acknowledge a change once it is durable
+    ///
+    /// Without -M an item may still be evicted later.
     #[arg(long)]
     pub durable: bool,
     /// TCP port; 0: none, -1: any free port
     #[arg(short = 'p', long, value_name = "PORT", default_value_t = 11211, allow_negative_numbers = true,
           value_parser = clap::value_parser!(i32).range(-1..=65535))]
     pub port: i32,
-    /// UDP port; 0: none. A reply is at most one datagram of 1400 bytes, because senders can be forged
-    #[arg(short = 'U', long, value_name = "PORT", default_value_t = 0)]
+    /// UDP port; 0: none
+    ///
+    /// A reply is at most one datagram of 1400 bytes, because senders can be forged.
+    #[arg(hide_short_help = true, short = 'U', long, value_name = "PORT", default_value_t = 0)]
     pub udp_port: u16,
-    /// Addresses to listen on, optionally each with its own port: 127.0.0.1,127.0.0.2:11212
+    /// Addresses to listen on, such as 127.0.0.1,127.0.0.2:11212
+    ///
+    /// Each may have its own port.
     #[arg(short = 'l', long, value_name = "ADDR", value_delimiter = ',', default_value = "127.0.0.1", value_parser = listen)]
     pub listen: Vec<Listen>,
     /// Allow connections from other machines
@@ -55,33 +63,39 @@ pub struct KvArguments {
     #[arg(short = 's', long, value_name = "PATH")]
     pub unix_socket: Option<PathBuf>,
     /// Permissions of the unix socket, in octal
-    #[arg(short = 'a', long = "unix-mask", value_name = "MASK", default_value = "700", value_parser = octal)]
+    #[arg(hide_short_help = true, short = 'a', long = "unix-mask", value_name = "MASK", default_value = "700", value_parser = octal)]
     pub mask: u32,
-    /// Memory for items, in MiB; other items are on flash. At least 16 times the largest item (-I) is used
+    /// Memory for items, in MiB; other items are on flash
+    ///
+    /// At least 16 times the largest item (-I) is used.
     #[arg(short = 'm', long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
     pub memory_limit: u64,
-    /// Memory for clients, such as 256m: unread replies, partly received values and waiting commands. When it
-    /// is used up, stalled clients are disconnected. Default: 32 MiB per thread. The server takes at most -m,
-    /// the index (15 bytes per item), this, 96 KiB per connection (-c), 40 MiB per thread (-t), and 32 MiB
-    #[arg(long, value_name = "SIZE", value_parser = client_memory)]
+    /// Memory for clients, such as 256m; default: 32 MiB per thread
+    ///
+    /// For unread replies, partly received values and waiting commands. When it is used up, stalled clients are
+    /// disconnected. The server takes at most -m, the index (15 bytes per item), this, 96 KiB per connection
+    /// (-c), 40 MiB per thread (-t), and 32 MiB.
+    #[arg(hide_short_help = true, long, value_name = "SIZE", value_parser = client_memory)]
     pub client_memory: Option<u64>,
     /// Maximum number of connections
     #[arg(short = 'c', long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub conn_limit: u32,
-    /// Number of worker threads; default: half the number of cores, from 1 to 4
+    /// Number of worker threads; default: half the cores, from 1 to 4
     #[arg(short = 't', long, value_name = "N", default_value_t = some_threads(), hide_default_value = true, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub threads: u32,
     /// Leave the placement of threads to the scheduler; by default, several threads are each pinned to a core
     /// if there are as many threads as cores
-    #[arg(long)]
+    #[arg(hide_short_help = true, long)]
     pub no_pin: bool,
-    /// Maximum size of an item with its key, such as 512k or 2m; at most half of -m
+    /// Maximum size of an item with its key, such as 512k
+    ///
+    /// At most half of -m.
     #[arg(short = 'I', long, value_name = "SIZE", default_value = "1m", value_parser = item_size)]
     pub max_item_size: u64,
     /// Return an error instead of evicting items when memory is full
     #[arg(short = 'M', long)]
     pub disable_evictions: bool,
-    /// Require authentication with a name and password of this file, one NAME:PASSWORD per line
+    /// Require authentication with a NAME:PASSWORD of this file, one per line
     #[arg(short = 'Y', long, value_name = "FILE")]
     pub auth_file: Option<PathBuf>,
     /// Run in the background: the command ends once clients are served
@@ -94,28 +108,31 @@ pub struct KvArguments {
     #[arg(short = 'P', long, value_name = "FILE")]
     pub pidfile: Option<PathBuf>,
     /// Refuse flush_all
-    #[arg(short = 'F', long)]
+    #[arg(hide_short_help = true, short = 'F', long)]
     pub disable_flush_all: bool,
     /// Show no CAS values: all are 0, and cas stores nothing
-    #[arg(short = 'C', long)]
+    #[arg(hide_short_help = true, short = 'C', long)]
     pub disable_cas: bool,
     /// Let clients stop the server with shutdown
-    #[arg(short = 'A', long)]
+    #[arg(hide_short_help = true, short = 'A', long)]
     pub enable_shutdown: bool,
     /// Extended options of memcached: idle_timeout=SECONDS. Others are reported and ignored
-    #[arg(short = 'o', long, value_name = "OPTION", value_delimiter = ',')]
+    #[arg(hide_short_help = true, short = 'o', long, value_name = "OPTION", value_delimiter = ',')]
     pub extended: Vec<String>,
     /// Busy-poll this long before sleeping, such as 20us: lower latency at the cost of processor time
-    #[arg(long, value_name = "TIME", default_value = "0us", value_parser = short_time)]
+    #[arg(hide_short_help = true, long, value_name = "TIME", default_value = "0us", value_parser = short_time)]
     pub busy_poll: Nanos,
-    /// Control socket for `tailcut status` and `tailcut ctl`; default: beside the unix socket, as in
-    /// socket.ctl, or named after the port, as in tailcut-11211.ctl
+    /// Control socket for `tailcut status` and `tailcut ctl`
+    ///
+    /// Default: beside the unix socket, as in socket.ctl, or named after the port, as in tailcut-11211.ctl.
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
     /// Export Prometheus metrics at http://ADDR/metrics, such as 127.0.0.1:9100
     #[arg(long, value_name = "ADDR")]
     pub metrics: Option<SocketAddr>,
-    /// Record a history of the counters in a file of bounded size, for 'tailcut report'
+    /// Record a history of the counters for 'tailcut report'
+    ///
+    /// The size of the file is bounded.
     #[arg(long, value_name = "FILE")]
     pub history: Option<PathBuf>,
     /// Log more: -v slow reads (as --log-level debug), -vv connections (trace)
@@ -124,9 +141,9 @@ pub struct KvArguments {
     /// The log.
     #[command(flatten)]
     pub log: LogArguments,
-    /// Write the final counters as JSON to a file, or with '-' to standard output instead of the table
+    /// Write the final counters as JSON to a file
     ///
-    /// drive_writes_completed is false if the drive failed before the last writes were durable, and null with
+    /// With '-', to standard output instead of the table. drive_writes_completed is false if the drive failed before the last writes were durable, and null with
     /// --memory-only; whether items survive depends on -M, --durable and --device.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -169,37 +186,37 @@ impl KvArguments {
 #[command(next_help_heading = "Options of memcached without effect, or refused with a message")]
 pub struct Others {
     /// Protocol: ascii or auto
-    #[arg(short = 'B', long, value_name = "NAME", default_value = "auto")]
+    #[arg(hide_short_help = true, short = 'B', long, value_name = "NAME", default_value = "auto")]
     pub protocol: Protocol,
     /// Maximum number of consecutive commands of one client
-    #[arg(short = 'R', long, value_name = "N")]
+    #[arg(hide_short_help = true, short = 'R', long, value_name = "N")]
     pub max_reqs_per_event: Option<u32>,
     /// Length of the listen backlog
-    #[arg(short = 'b', long, value_name = "N")]
+    #[arg(hide_short_help = true, short = 'b', long, value_name = "N")]
     pub listen_backlog: Option<u32>,
     /// Growth factor of slab classes
-    #[arg(short = 'f', long, value_name = "FACTOR")]
+    #[arg(hide_short_help = true, short = 'f', long, value_name = "FACTOR")]
     pub slab_growth_factor: Option<String>,
     /// Minimum bytes of an item
-    #[arg(short = 'n', long, value_name = "BYTES")]
+    #[arg(hide_short_help = true, short = 'n', long, value_name = "BYTES")]
     pub slab_min_size: Option<u64>,
     /// Use large pages
-    #[arg(short = 'L', long)]
+    #[arg(hide_short_help = true, short = 'L', long)]
     pub enable_largepages: bool,
     /// Lock memory
-    #[arg(short = 'k', long)]
+    #[arg(hide_short_help = true, short = 'k', long)]
     pub lock_memory: bool,
     /// Raise the core file limit
-    #[arg(short = 'r', long)]
+    #[arg(hide_short_help = true, short = 'r', long)]
     pub enable_coredumps: bool,
     /// Require authentication by SASL, which is not supported: refused without -Y
-    #[arg(short = 'S', long)]
+    #[arg(hide_short_help = true, short = 'S', long)]
     pub enable_sasl: bool,
     /// Enable TLS
-    #[arg(short = 'Z', long)]
+    #[arg(hide_short_help = true, short = 'Z', long)]
     pub enable_ssl: bool,
     /// Memory-mapped file that survives a restart
-    #[arg(short = 'e', long, value_name = "FILE")]
+    #[arg(hide_short_help = true, short = 'e', long, value_name = "FILE")]
     pub memory_file: Option<PathBuf>,
 }
 

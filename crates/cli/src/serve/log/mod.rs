@@ -38,7 +38,7 @@ pub struct LogArguments {
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     pub log_level: LogLevel,
     /// Log format on standard error
-    #[arg(long, alias = "log", value_name = "FORMAT", default_value = "text")]
+    #[arg(long, alias = "log", hide_short_help = true, value_name = "FORMAT", default_value = "text")]
     pub log_format: LogFormat,
 }
 
