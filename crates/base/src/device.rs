@@ -218,8 +218,8 @@ pub trait Device {
     /// that simulates. Has no other effect; the result only keeps the reads from being optimised away.
     fn expect(&self, commands: &[Command]) -> u64;
 
-    /// The preparation by writes is over: statistics may begin now.
-    fn begin_counting(&mut self) {}
+    /// The preparation by writes is over: statistics may begin.
+    fn begin_counting(&mut self, _now: Time) {}
 
     /// Executes a call of the control interface.
     fn control(&mut self, now: Time, call: Control) -> ControlReply;

@@ -87,7 +87,11 @@ fn golden_text(name: &str) -> String {
 fn heads(text: &str) -> BTreeSet<String> {
     let lines: Vec<&str> = text.lines().collect();
     let above = lines.windows(2).filter(|pair| pair[1].starts_with('─')).map(|pair| pair[0]);
-    above.flat_map(|line| line.split("  ")).map(|cell| cell.trim().to_string()).filter(|c| !c.is_empty()).collect()
+    above
+        .flat_map(|line| line.split("  "))
+        .map(|cell| cell.trim().to_string())
+        .filter(|c| !c.is_empty())
+        .collect()
 }
 
 /// The labels that no first column of a table of the page has.

@@ -7,6 +7,7 @@
 mod array_loads;
 mod array_tail;
 mod beyond_completion;
+mod beyond_degraded;
 mod beyond_epochs;
 mod beyond_epochs_sets;
 mod beyond_kv;
@@ -133,6 +134,7 @@ pub fn all() -> &'static [&'static dyn Study] {
         &beyond_prediction::Predictors,
         &beyond_completion::Completion,
         &array_tail::ArrayTail,
+        &beyond_degraded::Degraded,
         &shin_4::ReadTail,
         &shin_6::Readers,
         &shin_t5_2::StoredItems,

@@ -87,12 +87,9 @@ fn with_sections(command: Command, path: &str) -> Command {
     let files = Some(files).filter(|_| !help.files.is_empty());
     let page = [Some(status.clone()), related.clone()];
     let whole = [Some(status), files, related];
-    let text = |sections: &[Option<String>]| sections.iter().flatten().cloned().collect::<Vec<_>>().join("\n\n");
-    command
-        .after_help(text(&page))
-        .after_long_help(text(&whole))
-        .disable_help_flag(true)
-        .arg(help_flag(path))
+    let text =
+        |sections: &[Option<String>]| sections.iter().flatten().cloned().collect::<Vec<_>>().join("\n\n");
+    command.after_help(text(&page)).after_long_help(text(&whole)).disable_help_flag(true).arg(help_flag(path))
 }
 
 /// `-h` and `--help`: the page.

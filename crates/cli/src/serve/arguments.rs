@@ -70,7 +70,13 @@ pub struct BlockArguments {
     #[arg(long, value_name = "DIR")]
     pub tls_certificates: Option<PathBuf>,
     /// Whether TLS is required or optional for clients
-    #[arg(hide_short_help = true, long, value_name = "MODE", requires = "tls_certificates", default_value = "require")]
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "MODE",
+        requires = "tls_certificates",
+        default_value = "require"
+    )]
     pub tls: TlsMode,
     /// Require a client certificate signed by ca-cert.pem in DIR
     ///

@@ -92,6 +92,9 @@ pub fn load(
     let reason = |path: &str| {
         let part = path.split('.').next().unwrap_or_default();
         let because = match part {
+            "array" if path == "array.incidents" => {
+                "incidents happen in simulated runs; 'tailcut ctl' removes the drives of a server"
+            }
             "array" => return None,
             "device" | "precondition" | "seed" if is_emulated => return None,
             "device" | "precondition" | "seed" => "files and devices are served, and nothing is emulated",

@@ -3,7 +3,9 @@
 use crate::format::{counted, per_cent, per_second};
 use crate::terminal::{Align, ColorMode, Table};
 use tailcut_base::quantity::{show_number_of, show_rate, show_time};
-use tailcut_sim::report::{ArrayReport, EpochReport, GroupReport, LogReport, MemberReport, StageReport};
+use tailcut_sim::report::{
+    ArrayReport, EpochReport, GroupReport, IncidentReport, LogReport, MemberReport, StageReport,
+};
 
 /// The reads of an array by how they were served, and the work of each drive.
 pub(super) fn tables(array: &ArrayReport, tone: ColorMode) -> String {
@@ -14,9 +16,25 @@ pub(super) fn tables(array: &ArrayReport, tone: ColorMode) -> String {
         layout(array),
         in_part("the whole run, with preparation and ramp", &of_all),
         in_part("the run since the array was prepared, with its ramp", &since_prepared),
+        incidents(&array.incidents),
         format!("\ndrives in the measurement{}\n{}", amplification(array), members(array, tone)),
     ]
     .concat()
+}
+
+/// What happened to the drives; nothing where nothing did.
+fn incidents(incidents: &[IncidentReport]) -> String {
+    let line = |incident: &IncidentReport| {
+        let work = if incident.incident.starts_with("return") { "rebuilt" } else { "complete" };
+        let end = match incident.took_ns {
+            Some(took) => format!(": {work} in {}", show_time(took as f64)),
+            None if incident.has_work => format!(": not {work} by the end of the run"),
+            None => String::new(),
+        };
+        format!("    at {:>7}  {}{end}\n", show_time(incident.at_ns as f64), incident.incident)
+    };
+    let lines: String = incidents.iter().map(line).collect();
+    if lines.is_empty() { lines } else { format!("  incidents (array.incidents):\n{lines}") }
 }
 
 /// What all drives together programmed for the writes of the host.

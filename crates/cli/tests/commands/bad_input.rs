@@ -41,6 +41,19 @@ fn key(kind: &str, deep: bool) -> String {
     keys.iter().find(fits).map(path).expect("a scenario has such a key")
 }
 
+#[test]
+fn incidents_that_cannot_happen_to_an_array_are_refused() {
+    let refusal = |settings: &[&str]| {
+        let sets = settings.iter().flat_map(|setting| ["--set", setting]);
+        let array = ["run", "--set", "array.drives=4", "--set", "array.incidents=1s remove 1"];
+        refused(&array.into_iter().chain(sets).collect::<Vec<_>>())
+    };
+    let beyond = refusal(&["array.incidents=1s remove 4"]);
+    assert!(beyond.contains("'1s remove 4': there is no drive 4: they are 0 to 3"), "{beyond}");
+    assert!(refusal(&["array.layout=raid0"]).contains("raid0 cannot do without a drive"));
+    assert!(refusal(&["host.strategy=coop"]).contains("uses directly"));
+}
+
 /// A scenario file of one test; removed on drop.
 struct Scenario(PathBuf);
 

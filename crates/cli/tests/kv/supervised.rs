@@ -1,7 +1,7 @@
 //! A server under systemd, and its log.
 
 use crate::kv::server::Server;
-use crate::support::{Place, has, json};
+use crate::support::{Place, has, json, uninterrupted};
 use serde_json::Value;
 use std::fs::File;
 use std::os::unix::net::UnixDatagram;
@@ -23,7 +23,7 @@ impl ServiceManager {
     fn hear(&self, wanted: &str) -> Vec<String> {
         let (mut lines, mut room) = (Vec::new(), [0; 4096]);
         while !lines.iter().any(|line| line == wanted) {
-            let bytes = self.0.recv(&mut room).expect("something is said");
+            let bytes = uninterrupted(|| self.0.recv(&mut room)).expect("something is said");
             let text = std::str::from_utf8(&room[..bytes]).expect("it is text");
             lines.extend(text.lines().map(String::from));
         }

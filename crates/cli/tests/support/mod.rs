@@ -5,6 +5,7 @@
 pub(crate) mod browser;
 
 use serde_json::Value;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
@@ -118,6 +119,17 @@ pub(crate) fn stdout(output: &Output) -> String {
 
 pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("the report is text")
+}
+
+/// The result of a call that a stop and continue of the process interrupts: a receive with a timeout is not
+/// begun again by the kernel (signal(7)).
+pub(crate) fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
 }
 
 /// Compares with a file of the repository; with `TAILCUT_BLESS=1` writes the file instead.

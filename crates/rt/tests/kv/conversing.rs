@@ -1,6 +1,6 @@
 //! Well-behaved clients.
 
-use crate::kv::{Client, Harness, MOST_ITEM, SMALL, emulated, hit, memory_drive, set, value};
+use crate::kv::{Client, Harness, MOST_ITEM, SMALL, emulated, hit, memory_drive, set, uninterrupted, value};
 use std::net::UdpSocket;
 use std::time::Duration;
 use tailcut_base::Nanos;
@@ -152,7 +152,7 @@ fn datagrams_are_answered_by_datagrams() {
     let ask = |request: &[u8]| {
         socket.send(&[&frame.encode()[..], request].concat()).expect("a request");
         let mut datagram = [0; 2000];
-        let bytes = socket.recv(&mut datagram).expect("an answer");
+        let bytes = uninterrupted(|| socket.recv(&mut datagram)).expect("an answer");
         assert!(bytes <= 1400, "{bytes} bytes");
         let (said, content) = datagram[..bytes].split_first_chunk().expect("a frame");
         assert_eq!(Frame::decode(said), frame, "one datagram answers it");

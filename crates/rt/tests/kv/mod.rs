@@ -11,7 +11,7 @@ mod panics;
 mod recovering;
 mod threads;
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 use tailcut_base::Nanos;
@@ -119,6 +119,17 @@ impl Harness<MemoryDrive> {
 /// A client that checks the replies it gets.
 pub(crate) struct Client(pub UnixStream);
 
+/// The result of a call that a stop and continue of the process interrupts: a receive with a timeout is not
+/// begun again by the kernel (signal(7)).
+pub(crate) fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
 impl Client {
     pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) {
         self.0.write_all(bytes.as_ref()).expect("the server takes it");
@@ -130,7 +141,7 @@ impl Client {
         let (mut rest, mut heard) = (answer.as_ref(), [0; 4096]);
         while !rest.is_empty() {
             let room = rest.len().min(heard.len());
-            let count = self.0.read(&mut heard[..room]).expect("the server answers");
+            let count = uninterrupted(|| self.0.read(&mut heard[..room])).expect("the server answers");
             let heard = &heard[..count];
             assert!(count > 0, "the server closes before {}", shown(rest));
             assert!(rest.starts_with(heard), "{} instead of {}", shown(heard), shown(rest));
@@ -147,7 +158,7 @@ impl Client {
     pub(crate) fn first_answers(&mut self, lines: usize) -> Vec<u8> {
         let (mut heard, mut buffer) = (Vec::new(), [0; 4096]);
         while heard.iter().filter(|&&byte| byte == b'\n').count() < lines {
-            match self.0.read(&mut buffer) {
+            match uninterrupted(|| self.0.read(&mut buffer)) {
                 Ok(0) | Err(_) => break,
                 Ok(count) => heard.extend_from_slice(&buffer[..count]),
             }

@@ -5,6 +5,7 @@
 //! block out in the order in which it is given them, so the content is known at that moment.
 
 mod contents;
+pub mod incidents;
 mod members;
 mod preparation;
 mod volume;
@@ -14,11 +15,13 @@ pub use preparation::Fill;
 pub use volume::{Admission, Volume};
 
 use crate::event_loop::EventLoop;
+use incidents::{Due, Incident, Incidents};
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
-use tailcut_base::{Command, Completion, Device, Submit, Time};
+use tailcut_base::ids::Id;
+use tailcut_base::{Command, Completion, Device, Nanos, Submit, Time};
 use tailcut_host::Fingerprint;
-use tailcut_host::array::{Array, ArrayConfig};
+use tailcut_host::array::{Array, ArrayConfig, DriveId};
 use tailcut_ssd::{Probe, Ssd};
 
 /// An array and its drives.
@@ -26,8 +29,10 @@ use tailcut_ssd::{Probe, Ssd};
 pub struct SimulatedArray<P: Probe = ()> {
     volume: Volume,
     drives: Vec<Ssd<P>>,
-    /// Of each drive, and behind them of the array.
+    /// Of each drive, and behind them of the array and its incidents.
     events: EventLoop,
+    /// What happens to the drives, if anything does.
+    incidents: Option<Box<Incidents>>,
     /// Of a drive, while they are handed over.
     completions: Vec<Completion>,
 }
@@ -38,10 +43,25 @@ impl<P: Probe> SimulatedArray<P> {
     pub fn new(config: &ArrayConfig, drives: Vec<Ssd<P>>) -> SimulatedArray<P> {
         SimulatedArray {
             volume: Volume::new(config, &drives),
-            events: EventLoop::new(drives.len() + 1),
+            events: EventLoop::new(drives.len() + 2),
             drives,
+            incidents: None,
             completions: Vec::new(),
         }
+    }
+
+    /// The same array, with incidents at these times; see [`incidents::parse`]. Its members are whole drives.
+    #[must_use]
+    pub fn with_incidents(mut self, schedule: Vec<(Nanos, Incident)>) -> SimulatedArray<P> {
+        if !schedule.is_empty() {
+            self.incidents = Some(Box::new(Incidents::new(schedule, self.drives.len())));
+        }
+        self
+    }
+
+    /// What has happened to the drives, if there is a schedule.
+    pub fn incidents(&self) -> Option<&Incidents> {
+        self.incidents.as_deref()
     }
 
     /// The array.
@@ -74,9 +94,10 @@ impl<P: Probe> SimulatedArray<P> {
     fn pump(&mut self, now: Time) {
         loop {
             while let Some((drive, command)) = self.volume.next_command() {
-                let answer = self.drives[drive].submit(now, &command);
-                assert_eq!(answer, Submit::Accepted, "the array keeps to what its drives say of themselves");
-                self.events.set(drive, self.drives[drive].next_event());
+                let mut incidents = self.incidents.as_mut();
+                if incidents.as_mut().is_none_or(|them| !them.holds(now, DriveId::at(drive), &command)) {
+                    self.fetch(now, drive, &command);
+                }
             }
             self.volume.take_answers(now, self.events.completions());
             let events = &mut self.events;
@@ -86,14 +107,41 @@ impl<P: Probe> SimulatedArray<P> {
             }
         }
         self.events.set(self.drives.len(), self.volume.array().next_event());
+        if let Some(incidents) = &mut self.incidents {
+            incidents.look_at(now, self.volume.array());
+            self.events.set(self.drives.len() + 1, incidents.next_event());
+        }
+    }
+
+    /// A drive gets a command.
+    #[inline]
+    fn fetch(&mut self, now: Time, drive: usize, command: &Command) {
+        let answer = self.drives[drive].submit(now, command);
+        assert_eq!(answer, Submit::Accepted, "the array keeps to what its drives say of themselves");
+        self.events.set(drive, self.drives[drive].next_event());
+    }
+
+    /// Carries out the incidents that are due.
+    #[cold]
+    fn serve_incidents(&mut self, now: Time) {
+        while let Some(due) = self.incidents.as_mut().and_then(|incidents| incidents.due(now)) {
+            match due {
+                Due::Fetch(drive, command) => self.fetch(now, drive.index(), &command),
+                Due::Complete(drive, completion) => self.volume.answered(now, drive.index(), &completion),
+                Due::Lose(drive) => self.volume.array_mut().remove(now, drive),
+                Due::GiveBack(drive) => self.volume.give_back(now, drive),
+                Due::Scrub => self.volume.array_mut().scrub(now),
+            }
+            self.pump(now);
+        }
     }
 
     /// Serves the next event, which is due at `now`.
     fn serve(&mut self, now: Time, slot: usize) {
-        if slot == self.drives.len() {
-            self.volume.array_mut().advance(now);
-        } else {
-            self.serve_drive(now, slot);
+        match slot.checked_sub(self.drives.len()) {
+            None => self.serve_drive(now, slot),
+            Some(0) => self.volume.array_mut().advance(now),
+            Some(_) => self.serve_incidents(now),
         }
         self.pump(now);
     }
@@ -101,11 +149,17 @@ impl<P: Probe> SimulatedArray<P> {
     fn serve_drive(&mut self, now: Time, drive: usize) {
         let mut completions = std::mem::take(&mut self.completions);
         while !self.drives[drive].advance(now, &mut completions) {}
-        for completion in completions.drain(..) {
+        for mut completion in completions.drain(..) {
+            if let Some(incidents) = &mut self.incidents {
+                incidents.completed(DriveId::at(drive), &mut completion);
+            }
             self.volume.answered(now, drive, &completion);
         }
         self.completions = completions;
         self.events.set(drive, self.drives[drive].next_event());
+        if self.incidents.is_some() {
+            self.serve_incidents(now);
+        }
     }
 }
 
@@ -139,8 +193,12 @@ impl<P: Probe> Device for SimulatedArray<P> {
         0
     }
 
-    fn begin_counting(&mut self) {
+    fn begin_counting(&mut self, now: Time) {
         self.volume.array_mut().count_epochs_anew();
+        if let Some(incidents) = &mut self.incidents {
+            incidents.begin(now);
+            self.events.set(self.drives.len() + 1, incidents.next_event());
+        }
     }
 
     fn control(&mut self, _: Time, _: Control) -> ControlReply {

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use tailcut_base::device::{Identify, content};
 use tailcut_base::ids::Id;
 use tailcut_base::{Command, CommandId, Completion, Device, Nanos, Op, Spans, Status, Time};
-use tailcut_host::array::{Array, ArrayConfig, DriveId};
+use tailcut_host::array::{Array, ArrayConfig, DriveId, MemberId};
 use tailcut_host::{BLOCK_SECTORS, Fingerprint, Mirror, Request, Response};
 use tailcut_ssd::{Probe, Ssd};
 
@@ -112,6 +112,17 @@ impl Volume {
         let data = self.contents[member].completed(completion.id);
         let Completion { id: CommandId(id), status, busy_for, spans, .. } = *completion;
         self.array.answered(now, DriveId::at(member), Response { id, status, data, busy_for, spans });
+    }
+
+    /// A drive that was lost is back, and is rebuilt: what it has is out of date.
+    ///
+    /// # Panics
+    /// If the drive is not missing.
+    pub fn give_back(&mut self, now: Time, drive: DriveId) {
+        let disk = self.array.core().drives.disk(drive).clone();
+        // No superblock is kept in a simulation, and so no identity is read again.
+        let taken = self.array.replace(now, drive, disk, MemberId::new(1));
+        taken.expect("it is the drive that was there");
     }
 
     /// Appends the array's answers to the host.

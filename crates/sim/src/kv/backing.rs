@@ -65,8 +65,8 @@ impl<P: Probe> Device for Backing<P> {
         ask!(self, one => one.expect(commands))
     }
 
-    fn begin_counting(&mut self) {
-        ask!(self, one => one.begin_counting());
+    fn begin_counting(&mut self, now: Time) {
+        ask!(self, one => one.begin_counting(now));
     }
 
     fn control(&mut self, now: Time, call: Control) -> ControlReply {

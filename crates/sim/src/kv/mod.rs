@@ -351,9 +351,9 @@ impl<S: Storage> Device for SimulatedServer<S> {
         0
     }
 
-    fn begin_counting(&mut self) {
+    fn begin_counting(&mut self, now: Time) {
         self.is_preparing = false;
-        self.disk.storage_mut().begin_counting();
+        self.disk.storage_mut().begin_counting(now);
         self.host_timers.set(self.now + self.ramp, HostTimer::Measure);
         self.plan();
     }

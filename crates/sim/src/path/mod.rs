@@ -426,7 +426,7 @@ impl<P: Probe> Device for SimulatedHost<P> {
         self.events.report(completions)
     }
 
-    fn begin_counting(&mut self) {
+    fn begin_counting(&mut self, _: Time) {
         if let Some(array) = &mut self.array {
             array.volume.array_mut().count_epochs_anew();
             // It may have been written to before.

@@ -1,11 +1,12 @@
 //! The array in a report.
 
 use super::Lifetime;
+use crate::array::incidents::{Begun, Incident};
 use crate::scenario::Scenario;
 use crate::storage::Storage;
 use crate::world::World;
 use serde::{Deserialize, Serialize};
-use tailcut_base::Op;
+use tailcut_base::{Op, Time};
 use tailcut_host::array::log::{GroupReads, LogFigures};
 use tailcut_host::array::token_scheduling::EpochFigures;
 use tailcut_host::array::{Array, Members};
@@ -50,8 +51,38 @@ pub struct ArrayReport {
     /// Of the layout with token groups: what its epochs did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epochs: Option<EpochReport>,
+    /// What happened to the drives, in order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub incidents: Vec<IncidentReport>,
     /// Each drive.
     pub members: Vec<MemberReport>,
+}
+
+/// An incident of a run (`array.incidents`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct IncidentReport {
+    /// What happened, in the words of the schedule, such as `remove 1`.
+    pub incident: String,
+    /// When it began, in ns since the measured sources began.
+    pub at_ns: u64,
+    /// How long the rebuild of the drive that came back, or the scrub, took, in ns; absent for incidents
+    /// without such work, and if the run ended before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took_ns: Option<u64>,
+    /// True if the incident is followed by such work.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_work: bool,
+}
+
+impl IncidentReport {
+    fn new(begun: &Begun, prepared: Time) -> IncidentReport {
+        IncidentReport {
+            incident: begun.incident.to_string(),
+            at_ns: begun.at.since(prepared).0,
+            took_ns: begun.done.map(|done| done.since(begun.at).0),
+            has_work: matches!(begun.incident, Incident::Return(_) | Incident::Scrub),
+        }
+    }
 }
 
 fn is_zero(count: &u32) -> bool {
@@ -191,6 +222,10 @@ impl ArrayReport {
             without_turns: array.without_turns() as u32,
             log: array.log_figures().map(|figures| LogReport::new(&figures)),
             epochs: array.epoch_figures().map(|figures| EpochReport::new(&figures)),
+            incidents: {
+                let prepared = world.prepared().unwrap_or(Time::ZERO);
+                world.device.incidents().iter().map(|begun| IncidentReport::new(begun, prepared)).collect()
+            },
             members: figures.iter().map(|f| MemberReport::new(&scenario.device, f, seconds)).collect(),
         }
     }

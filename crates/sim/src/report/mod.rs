@@ -18,7 +18,9 @@ mod steady;
 mod store;
 mod waits;
 
-pub use array::{ArrayReport, EpochReport, GroupReport, LogReport, MemberReport, StageReport};
+pub use array::{
+    ArrayReport, EpochReport, GroupReport, IncidentReport, LogReport, MemberReport, StageReport,
+};
 pub use curve::{Curve, PERCENTILES, Point};
 pub use detail::{BANDS, Band, Detail, KindDetail};
 pub use drive::{DriveReport, Preemptions, Programs, ReadHits, TimeBreakdown, Transactions, Wear};

@@ -2,8 +2,9 @@
 
 use super::Scenario;
 use crate::array::Members;
+use crate::array::incidents::{self, Incident};
 use crate::path::ControllerKind;
-use tailcut_base::Problem;
+use tailcut_base::{Nanos, Problem};
 use tailcut_host::array;
 use tailcut_host::array::epoch::EpochMode;
 use tailcut_host::path::{Strategy, ahci};
@@ -104,6 +105,39 @@ impl Scenario {
                 ahci::PORTS
             );
             return Some(Problem::new("host.controller", message));
+        }
+        None
+    }
+
+    /// What keeps the incidents of an array from happening: the key to blame, what is wrong and what would be
+    /// right.
+    pub(super) fn check_incidents(&self) -> Option<Problem> {
+        let schedule = incidents::parse(&self.incidents, self.array.drives).ok()?;
+        if schedule.is_empty() {
+            return None;
+        }
+        let problem = |message: &str| Some(Problem::new("array.incidents", message));
+        if self.host.is_on() || self.kv.enabled {
+            return problem(
+                "they happen to an array that the workload uses directly: leave host.strategy and kv.enabled \
+                 at their defaults, or array.incidents empty",
+            );
+        }
+        if self.array.members == array::Members::Sets {
+            return problem(
+                "they happen to whole drives, and the members are sets of one: set array.members = \"drives\"",
+            );
+        }
+        let loses = |&(_, incident): &(Nanos, Incident)| matches!(incident, Incident::Remove(_));
+        if !self.array.layout.is_redundant() && schedule.iter().any(loses) {
+            return Some(Problem::new(
+                "array.incidents",
+                format!(
+                    "{} cannot do without a drive: choose a layout with parity or copies (array.layout), or \
+                     remove none",
+                    self.array.layout
+                ),
+            ));
         }
         None
     }

@@ -12,11 +12,12 @@ pub use any_world::{AnyWorld, WorldKind};
 pub use effect::Ineffective;
 pub use error::InputError;
 
+use crate::array::incidents;
 use crate::kv::KvConfig;
 use crate::path::HostConfig;
 use crate::world::Limits;
 use tailcut_base::config::{Choice, Configure, KeyVisitor, Names, choose, count_u32};
-use tailcut_base::{Nanos, Problem};
+use tailcut_base::{BadValue, Nanos, Problem};
 use tailcut_host::array::ArrayConfig;
 use tailcut_ssd::config::SsdConfig;
 use tailcut_ssd::precondition::PreparedState;
@@ -210,6 +211,8 @@ pub struct Scenario {
     pub lsm: LsmConfig,
     /// The array that drives like `device` form, if they do.
     pub array: ArrayConfig,
+    /// What happens to the array's drives during the run, as text; see [`incidents::parse`]. Empty for nothing.
+    pub incidents: String,
     /// The host between workload and drives, if it is modelled.
     pub host: HostConfig,
     /// The key-value server between workload and drives or array, if there is one.
@@ -259,6 +262,7 @@ impl Default for Scenario {
             datacenter: DatacenterConfig { region_share: BUILT_IN_FILL, ..DatacenterConfig::default() },
             lsm: LsmConfig { region_share: BUILT_IN_FILL, ..LsmConfig::default() },
             array: ArrayConfig::default(),
+            incidents: String::new(),
             host: HostConfig::default(),
             kv: KvConfig::default(),
         }
@@ -296,10 +300,12 @@ impl Configure for Scenario {
         visit.section("lsm", "A log-structured merge store as workload.", &mut self.lsm);
         visit.section("precondition", "How the drive is prepared.", &mut self.precondition);
         visit.section("device", "The drive.", &mut self.device);
-        visit.section("array", "The array that such drives form.", &mut self.array);
+        let mut array = ArraySection { config: &mut self.array, incidents: &mut self.incidents };
+        visit.section("array", "The array that such drives form.", &mut array);
         visit.section("host", "The host between workload and drives.", &mut self.host);
         visit.section("kv", "The key-value server between workload and drives.", &mut self.kv);
-        let together = [self.check_server(), self.check_host_of_array(), self.check_control()];
+        let together =
+            [self.check_server(), self.check_host_of_array(), self.check_control(), self.check_incidents()];
         for Problem { key, message } in together.into_iter().flatten() {
             visit.problem(key, message);
         }
@@ -332,6 +338,30 @@ impl Configure for Scenario {
                     datacenter.workload at \"none\""
                     .into(),
             );
+        }
+    }
+}
+
+/// The keys of an array: its own, and what happens to it in a run.
+struct ArraySection<'s> {
+    config: &'s mut ArrayConfig,
+    incidents: &'s mut String,
+}
+
+impl Configure for ArraySection<'_> {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
+        self.config.configure(visit);
+        visit.text(
+            "incidents",
+            "What happens to the drives of a simulated array, at times since its measured sources began, such \
+             as \"2s remove 1; 5s return 1; 20s scrub\". remove DRIVE: it is gone, and the array goes on \
+             without it. return DRIVE: it comes back, and is rebuilt. stall DRIVE TIME: it fetches no commands \
+             for so long. delay DRIVE TIME: from now on it fetches each command so much later. scrub: all data \
+             is read and compared. Rebuilding and scrubbing keep to array.background_rate.",
+            self.incidents,
+        );
+        if let Err(BadValue { message }) = incidents::parse(self.incidents, self.config.drives) {
+            visit.problem("incidents", message);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Worlds of a scenario: drives, arrays, hosts and servers, prepared and ready to run.
 
 use super::{InputError, Scenario, memory};
-use crate::array::{Fill, Members, SimulatedArray};
+use crate::array::{Fill, Members, SimulatedArray, incidents};
 use crate::kv::{Backing, ByteDisk, Path, SimulatedServer, load};
 use crate::path::SimulatedHost;
 use crate::world::{Checker, World};
@@ -53,7 +53,10 @@ impl Scenario {
             }
             return Err(InputError::Array(vec![tailcut_workload::Problem { key, message }]));
         }
-        Ok(SimulatedArray::new(&self.array, drives))
+        let schedule = incidents::parse(&self.incidents, self.array.drives).map_err(|bad| {
+            InputError::Array(vec![tailcut_workload::Problem { key: "incidents", message: bad.message }])
+        })?;
+        Ok(SimulatedArray::new(&self.array, drives).with_incidents(schedule))
     }
 
     /// Prepares an array; a checker that knows what is on it, and what is still to be written, if it is

@@ -7,6 +7,7 @@ pub use host_figures::{Handlers, HostFigures, PredictionFigures};
 pub use kv_figures::KvFigures;
 
 use crate::array::SimulatedArray;
+use crate::array::incidents::{Begun, Incidents};
 use tailcut_base::{Device, Time};
 use tailcut_host::Fingerprint;
 use tailcut_host::array::Array;
@@ -23,6 +24,11 @@ pub trait Storage: Device {
     /// The array that they form; none for a single drive.
     fn array(&self) -> Option<&Array<Fingerprint>> {
         None
+    }
+
+    /// What has happened to the drives of that array, in order of time.
+    fn incidents(&self) -> &[Begun] {
+        &[]
     }
 
     /// The counters of each of its drives up to now.
@@ -82,6 +88,10 @@ impl<P: Probe> Storage for SimulatedArray<P> {
 
     fn array(&self) -> Option<&Array<Fingerprint>> {
         Some(SimulatedArray::array(self))
+    }
+
+    fn incidents(&self) -> &[Begun] {
+        SimulatedArray::incidents(self).map_or(&[], Incidents::begun)
     }
 
     fn why_stuck(&self) -> String {

@@ -347,7 +347,7 @@ impl<D: Device> World<D> {
     fn begin_counting(&mut self, now: Time) {
         let Limits { ramp, duration, requests, .. } = self.limits;
         self.prepared = Some(now);
-        self.device.begin_counting();
+        self.device.begin_counting(now);
         self.ramp_end = now + ramp.max(self.ramp_of_sources());
         self.rounds.begin(now);
         if duration > Nanos::ZERO {

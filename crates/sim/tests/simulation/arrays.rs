@@ -199,3 +199,70 @@ fn reads_of_collection_go_to_the_drive_with_the_token() {
     assert!(diverted(3) > 50);
     assert_eq!(diverted(5), 0);
 }
+
+/// The redundant layouts, whose arrays can do without a drive.
+fn redundant() -> impl Iterator<Item = LayoutKind> {
+    LayoutKind::all().iter().copied().filter(|layout| layout.is_redundant())
+}
+
+/// An array with little to do, so that rebuilds make progress; it ends at a time.
+fn in_trouble(layout: LayoutKind, incidents: &str, length: Nanos) -> Scenario {
+    let mut scenario = scenario(layout);
+    (scenario.workload.pace, scenario.workload.rate) = (PaceKind::Open, 300);
+    scenario.run = Limits { duration: length, ..Limits::NONE };
+    scenario.incidents = incidents.into();
+    scenario
+}
+
+#[test]
+fn a_drive_that_leaves_and_comes_back_costs_no_data_in_any_layout() {
+    for layout in redundant() {
+        let incidents = "20ms remove 1; 60ms return 1; 70ms stall 2 5ms; 80ms delay 3 1ms";
+        let scenario = in_trouble(layout, incidents, Nanos::secs(4));
+        let report = run(&scenario);
+        assert!(report.all().requests > 1_000 && report.all().errors == 0, "{layout}");
+        assert_eq!(run(&scenario), report, "{layout}");
+        let array = report.array.expect("it is one");
+        // A copy on another drive is no reconstruction.
+        assert!(array.degraded > 0 || layout.is_mirrored(), "{layout}: no read was reconstructed");
+        let what: Vec<&str> = array.incidents.iter().map(|begun| &*begun.incident).collect();
+        assert_eq!(what, ["remove 1", "return 1", "stall 2 5ms", "delay 3 1ms"], "{layout}");
+        let at: Vec<u64> = array.incidents.iter().map(|begun| begun.at_ns / 1_000_000).collect();
+        assert!(at[0] == 20 && (60..70).contains(&at[1]) && at[2] == 70, "{layout}: {at:?}");
+        let rebuilt = array.incidents[1].took_ns;
+        assert!(rebuilt.is_some_and(|took| took > 1_000_000), "{layout}: {rebuilt:?}");
+    }
+}
+
+#[test]
+fn a_slower_rebuild_takes_longer_and_a_scrub_ends() {
+    let incidents = "10ms remove 0; 20ms return 0; 20ms scrub";
+    let took = |rate: u64| {
+        let mut scenario = in_trouble(LayoutKind::Raid5, incidents, Nanos::secs(8));
+        scenario.array.background_rate = rate;
+        let array = run(&scenario).array.expect("it is one");
+        array.incidents.iter().map(|begun| begun.took_ns).collect::<Vec<_>>()
+    };
+    let (fast, slow) = (took(0), took(20_000_000));
+    assert_eq!(fast[0], None, "a removal has no end");
+    assert!(fast[1..].iter().all(Option::is_some), "{fast:?}");
+    // Five data drives hold 97,420 blocks: 80 MB of each are read, at 20 MB/s.
+    assert!(slow[1] > fast[1] && slow[1].is_some_and(|took| took > 3_900_000_000), "{fast:?} {slow:?}");
+}
+
+/// A drive that stalls holds its commands up, and the wait is attributed to its queue.
+#[test]
+fn a_stall_is_seen_in_latencies_and_their_causes() {
+    let reads = |incidents: &str| {
+        let report = run(&in_trouble(LayoutKind::Raid5, incidents, Nanos::secs(2)));
+        let kind = report.kinds.iter().find(|kind| kind.kind == Op::Read.name()).expect("there were reads");
+        let waits = kind.slowest.iter().flat_map(|tail| &tail.waits);
+        let held = waits.filter(|wait| wait.cause == "tag").map(|wait| wait.mean_ns).fold(0.0, f64::max);
+        (kind.latency.max_ns, held)
+    };
+    let (calm, _) = reads("");
+    let (stalled, held) = reads("100ms stall 4 300ms");
+    assert!(stalled > calm + 200_000_000 && held > 100e6, "{calm} {stalled} {held}");
+    let (delayed, held) = reads("0s delay 4 50ms");
+    assert!(delayed > calm + 40_000_000 && held > 10e6, "{calm} {delayed} {held}");
+}

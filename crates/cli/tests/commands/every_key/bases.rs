@@ -279,6 +279,16 @@ pub(super) const BASES: &[(&str, &[&[&str]])] = &[
     ("fio", &[&["fio.file=JOBS"]]),
     ("data centre", &[&["datacenter.workload=cfs0"]]),
     ("open data centre", &[&["datacenter.workload=cfs0", "datacenter.pace=open"]]),
+    (
+        "a drive that comes back",
+        &[&[
+            "array.drives=3",
+            "array.layout=raid5",
+            "array.raid.journal=1MiB",
+            "array.incidents=1ms remove 1; 2ms return 1",
+            "run.requests=3000",
+        ]],
+    ),
     // Each of the following is there for the few keys that none of the others reaches.
     (
         "three copies",

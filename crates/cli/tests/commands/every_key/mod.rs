@@ -24,7 +24,7 @@ fn candidates(key: &Key) -> Vec<String> {
         "number" => &["0.05", "0.2", "0.6", "2"],
         "count" => &["0", "1", "2", "3", "5", "20", "500", "30000"],
         "true or false" => &["true", "false"],
-        "text" => &["8KiB", "80/20:20/80", "50/50:50/50", "nvme", "host.1"],
+        "text" => &["8KiB", "80/20:20/80", "50/50:50/50", "nvme", "host.1", "1ms remove 1"],
         _ => &[],
     };
     let names =
@@ -109,7 +109,6 @@ const JOBS: &str = "[mix]\nrw=randrw\nbs=4k\niodepth=8\nsize=4m\nnumber_ios=300\
 
 /// Keys that these runs do not show to have an effect, with the reason.
 const EXCEPTIONS: &[(&str, &str)] = &[
-    ("array.background_rate", "nothing is rebuilt or scrubbed in a run, and every base warns of it"),
     ("trace.file", "it names the file that a base replays"),
     ("trace.format", "no other format fits the content, which decides without it"),
     ("fio.file", "it names the file that a base runs"),

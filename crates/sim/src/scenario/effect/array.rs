@@ -2,6 +2,7 @@
 //! use.
 
 use super::{Ineffective, add};
+use crate::array::incidents::{self, Incident};
 use crate::scenario::Scenario;
 use tailcut_base::Nanos;
 use tailcut_host::array::epoch::EpochMode;
@@ -35,8 +36,14 @@ impl Scenario {
     fn add_idle_redundancy(&self, found: &mut Vec<Ineffective>) {
         let array = &self.array;
         let layout = array.layout;
-        let because = "a simulated array has no drive to rebuild and is not scrubbed";
-        add(found, "array", &["background_rate"], because);
+        let works =
+            |&(_, incident): &(Nanos, Incident)| matches!(incident, Incident::Return(_) | Incident::Scrub);
+        let schedule = incidents::parse(&self.incidents, array.drives).unwrap_or_default();
+        if !schedule.iter().any(works) {
+            let because = "nothing is rebuilt or scrubbed: let a drive return, or a scrub begin \
+                           (array.incidents)";
+            add(found, "array", &["background_rate"], because);
+        }
         if !layout.is_redundant() {
             let because = format!("{layout} cannot do without a drive (array.layout)");
             add(found, "array", &["reads", "slow_after"], &because);

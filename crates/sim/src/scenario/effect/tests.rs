@@ -398,9 +398,13 @@ fn keys_of_redundancy_need_some_and_cells_need_pages_of_several_types() {
         assert!(because(&scenario, &format!("array.{key}")).is_some(), "{key}");
     }
     scenario.array.layout = LayoutKind::Raid5;
-    for key in ["reads", "slow_after", "raid.journal_always"] {
+    scenario.incidents = "1s remove 0; 2s return 0".into();
+    for key in ["reads", "slow_after", "raid.journal_always", "background_rate"] {
         assert_eq!(because(&scenario, &format!("array.{key}")), None, "{key}");
     }
+    scenario.incidents = "1s remove 0".into();
+    assert!(because(&scenario, "array.background_rate").is_some());
+    scenario.incidents.clear();
     assert!(because(&scenario, "device.timing.cell").is_some_and(|why| why.contains("each page type")));
     scenario.device.timing.read = vec![Nanos::micros(50), Nanos::micros(90)];
     assert_eq!(because(&scenario, "device.timing.cell"), None);

@@ -1,0 +1,242 @@
+//! Incidents of a simulated array: drives that are removed, come back, stall or become slow, and scrubs, at
+//! times of a schedule.
+
+mod schedule;
+
+pub use schedule::{Incident, parse};
+
+use std::collections::VecDeque;
+use tailcut_base::ids::IdVec;
+use tailcut_base::{Cause, Command, CommandId, Completion, Nanos, Spans, Status, Time};
+use tailcut_host::Fingerprint;
+use tailcut_host::array::drives::Presence;
+use tailcut_host::array::{Array, DriveId};
+
+/// An incident that has begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Begun {
+    /// What happens.
+    pub incident: Incident,
+    /// When it began.
+    pub at: Time,
+    /// When the rebuild of a drive that came back, or the scrub, was complete; `None` until then, and for all
+    /// others.
+    pub done: Option<Time>,
+}
+
+/// A drive between the array and its simulation.
+#[derive(Debug, Default)]
+struct Lane {
+    /// Commands that the drive has not fetched yet, by the time when it will.
+    held: VecDeque<Held>,
+    /// It fetches nothing before this.
+    stalled_until: Time,
+    /// It fetches each command this much after it was submitted.
+    delay: Nanos,
+    /// Commands that it has fetched and not completed.
+    in_flight: u32,
+    /// The array has lost it.
+    is_gone: bool,
+    /// It comes back once it has completed everything from before.
+    returns: bool,
+    /// How much later than submitted commands in flight were fetched, for those that were late.
+    late: Vec<(CommandId, Nanos)>,
+}
+
+#[derive(Debug)]
+struct Held {
+    at: Time,
+    submitted: Time,
+    command: Command,
+}
+
+impl Lane {
+    fn stall_until(&mut self, end: Time) {
+        self.stalled_until = self.stalled_until.max(end);
+        for held in &mut self.held {
+            held.at = held.at.max(self.stalled_until);
+        }
+    }
+
+    /// Fetches the next command, if it is due.
+    fn fetch(&mut self, now: Time) -> Option<Command> {
+        self.held.front().filter(|held| held.at <= now)?;
+        let Held { submitted, command, .. } = self.held.pop_front()?;
+        self.in_flight += 1;
+        self.late.push((command.id, now.since(submitted)));
+        Some(command)
+    }
+}
+
+/// What the owner of the drives has to do next.
+#[derive(Debug)]
+pub(super) enum Due {
+    /// Submit a command to a drive.
+    Fetch(DriveId, Command),
+    /// Complete a command without a drive.
+    Complete(DriveId, Completion),
+    /// Tell the array of a loss.
+    Lose(DriveId),
+    /// Tell the array that a drive is back.
+    GiveBack(DriveId),
+    /// Tell the array to scrub.
+    Scrub,
+}
+
+/// The incidents of an array, and where they hold commands back. A machine without a clock: the owner of the
+/// drives passes it commands and completions, and carries out what is [`due`](Incidents::due).
+#[derive(Debug)]
+pub struct Incidents {
+    schedule: VecDeque<(Nanos, Incident)>,
+    /// When the sources that are measured began.
+    began: Option<Time>,
+    lanes: IdVec<DriveId, Lane>,
+    begun: Vec<Begun>,
+    /// Completions that did not come from a drive, and calls that wait for one.
+    ready: VecDeque<Due>,
+}
+
+impl Incidents {
+    /// The incidents of this schedule, for this number of drives.
+    pub(super) fn new(schedule: Vec<(Nanos, Incident)>, drives: usize) -> Incidents {
+        Incidents {
+            schedule: schedule.into(),
+            began: None,
+            lanes: (0..drives).map(|_| Lane::default()).collect(),
+            begun: Vec::new(),
+            ready: VecDeque::new(),
+        }
+    }
+
+    /// The incidents that have begun, in order of time.
+    pub fn begun(&self) -> &[Begun] {
+        &self.begun
+    }
+
+    /// The sources that are measured begin: times of the schedule count from now.
+    pub(super) fn begin(&mut self, now: Time) {
+        self.began = Some(now);
+    }
+
+    /// When something is due next; [`Time::NEVER`] if nothing is.
+    pub(super) fn next_event(&self) -> Time {
+        let first = self.schedule.front().zip(self.began).map(|(&(at, _), began)| began + at);
+        let held = self.lanes.iter().filter_map(|lane| lane.held.front().map(|held| held.at));
+        held.chain(first).min().unwrap_or(Time::NEVER)
+    }
+
+    /// A command is submitted to a drive. False if it has to be given to the drive at once; otherwise it is
+    /// held and [`due`](Incidents::due) later.
+    pub(super) fn holds(&mut self, now: Time, drive: DriveId, command: &Command) -> bool {
+        let lane = &mut self.lanes[drive];
+        let behind = lane.held.back().map_or(Time::ZERO, |held| held.at);
+        let at = (now + lane.delay).max(lane.stalled_until).max(behind);
+        if at <= now && lane.held.is_empty() {
+            lane.in_flight += 1;
+            return false;
+        }
+        lane.held.push_back(Held { at, submitted: now, command: *command });
+        true
+    }
+
+    /// A drive has completed a command: adds the time for which it was held, and fails it if the drive is
+    /// gone.
+    pub(super) fn completed(&mut self, drive: DriveId, completion: &mut Completion) {
+        let lane = &mut self.lanes[drive];
+        lane.in_flight -= 1;
+        if let Some(at) = lane.late.iter().position(|(id, _)| *id == completion.id) {
+            let (_, held) = lane.late.swap_remove(at);
+            completion.spans.add(Cause::Tag, held);
+        }
+        if lane.is_gone {
+            completion.status = Status::Gone;
+        }
+        if lane.returns && lane.in_flight == 0 {
+            self.ready.push_back(Due::GiveBack(drive));
+        }
+    }
+
+    /// What is to be done now, if anything is.
+    pub(super) fn due(&mut self, now: Time) -> Option<Due> {
+        if let Some(due) = self.ready.pop_front() {
+            return Some(self.noted(now, due));
+        }
+        for drive in self.lanes.ids() {
+            if let Some(command) = self.lanes[drive].fetch(now) {
+                return Some(Due::Fetch(drive, command));
+            }
+        }
+        let began = self.began?;
+        while let Some(&(_, incident)) = self.schedule.front().filter(|(at, _)| began + *at <= now) {
+            self.schedule.pop_front();
+            if let Some(due) = self.befall(now, incident) {
+                return Some(self.noted(now, due));
+            }
+        }
+        None
+    }
+
+    /// Notes when calls to the array are made.
+    fn noted(&mut self, now: Time, due: Due) -> Due {
+        let incident = match due {
+            Due::Fetch(..) | Due::Complete(..) => return due,
+            Due::Lose(drive) => Incident::Remove(drive),
+            Due::GiveBack(drive) => {
+                let lane = &mut self.lanes[drive];
+                (lane.is_gone, lane.returns) = (false, false);
+                Incident::Return(drive)
+            }
+            Due::Scrub => Incident::Scrub,
+        };
+        self.begun.push(Begun { incident, at: now, done: None });
+        due
+    }
+
+    /// An incident happens. What has to be done for it at once.
+    fn befall(&mut self, now: Time, incident: Incident) -> Option<Due> {
+        match incident {
+            Incident::Scrub => return Some(Due::Scrub),
+            Incident::Remove(drive) => {
+                self.fail_held(now, drive);
+                return Some(Due::Lose(drive));
+            }
+            Incident::Return(drive) if self.lanes[drive].in_flight == 0 => return Some(Due::GiveBack(drive)),
+            Incident::Return(drive) => {
+                self.lanes[drive].returns = true;
+                return None;
+            }
+            Incident::Stall(drive, time) => self.lanes[drive].stall_until(now + time),
+            Incident::Delay(drive, delay) => self.lanes[drive].delay = delay,
+        }
+        self.begun.push(Begun { incident, at: now, done: None });
+        None
+    }
+
+    /// A drive is gone: commands that it has not fetched fail.
+    fn fail_held(&mut self, now: Time, drive: DriveId) {
+        let lane = &mut self.lanes[drive];
+        lane.is_gone = true;
+        (lane.stalled_until, lane.delay) = (Time::ZERO, Nanos::ZERO);
+        for Held { submitted, command, .. } in lane.held.drain(..) {
+            let mut spans = Spans::new();
+            spans.add(Cause::Tag, now.since(submitted));
+            let (id, status, busy_for) = (command.id, Status::Gone, Nanos::ZERO);
+            let gone = Completion { id, status, at: now, content: 0, busy_for, spans };
+            self.ready.push_back(Due::Complete(drive, gone));
+        }
+    }
+
+    /// Notes which rebuilds and scrubs are complete.
+    pub(super) fn look_at(&mut self, now: Time, array: &Array<Fingerprint>) {
+        for begun in self.begun.iter_mut().filter(|begun| begun.done.is_none()) {
+            let is_done = match begun.incident {
+                Incident::Return(drive) => array.core().drives.presence(drive) == Presence::InSync,
+                Incident::Scrub => !array.scrub_status().is_running(),
+                _ => false,
+            };
+            if is_done {
+                begun.done = Some(now);
+            }
+        }
+    }
+}
