@@ -99,25 +99,25 @@ pub fn to_u8(value: impl Unsigned) -> u8 {
     value as u8
 }
 
-/// The low 64 bits.
+/// The low 64 bits of `bits`; the high 64 bits are dropped.
 #[inline(always)]
 pub const fn low_u64(bits: u128) -> u64 {
     bits as u64
 }
 
-/// The low 32 bits.
+/// The low 32 bits of `bits`; the high 32 bits are dropped.
 #[inline(always)]
 pub const fn low_u32(bits: u64) -> u32 {
     bits as u32
 }
 
-/// The low 16 bits.
+/// The low 16 bits of `bits`; the high 48 bits are dropped.
 #[inline(always)]
 pub const fn low_u16(bits: u64) -> u16 {
     bits as u16
 }
 
-/// The low 8 bits.
+/// The low 8 bits of `bits`; the high 56 bits are dropped.
 #[inline(always)]
 pub const fn low_u8(bits: u64) -> u8 {
     bits as u8

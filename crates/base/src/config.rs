@@ -86,7 +86,7 @@ impl Names {
         Names { shown: C::NAMES, aliases: C::ALIASES }
     }
 
-    /// Names without aliases.
+    /// The names `shown`, none of which has an alias.
     pub const fn without_aliases(shown: &'static [&'static str]) -> Names {
         Names { shown, aliases: &[] }
     }

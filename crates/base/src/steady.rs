@@ -11,7 +11,7 @@ pub const ROUNDS: usize = 5;
 /// Five consecutive rounds: one value of each, in any unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// The values in order.
+    /// The value of each round, oldest first.
     pub figures: [u64; ROUNDS],
 }
 

@@ -46,13 +46,13 @@ pub struct Due {
 }
 
 impl Due {
-    /// The slot.
+    /// Number of the slot whose time has come.
     #[inline]
     pub fn slot(self) -> usize {
         self.slot
     }
 
-    /// Its time.
+    /// The time for which the slot was set: not later than the `until` of [`Timers::due`].
     #[inline]
     pub fn at(self) -> Time {
         self.at
@@ -65,7 +65,7 @@ pub const BESIDE: usize = 2;
 const IDLE: u64 = u64::MAX;
 
 impl Timers {
-    /// `slots` slots, all idle.
+    /// Timers with `slots` slots, none of which has a pending time.
     pub fn new(slots: usize) -> Timers {
         Timers::with_small_tree(BESIDE, slots)
     }
@@ -91,7 +91,7 @@ impl Timers {
         wider
     }
 
-    /// Number of slots.
+    /// Number of slots, pending or idle; they are numbered from 0.
     pub fn slots(&self) -> usize {
         self.slots
     }
@@ -121,7 +121,7 @@ impl Timers {
         }
     }
 
-    /// Makes `slot` idle.
+    /// Removes the pending time of `slot`, if there is one.
     #[inline]
     pub fn clear(&mut self, slot: usize) {
         self.put(slot, IDLE);
