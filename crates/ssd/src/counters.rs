@@ -5,14 +5,14 @@ use tailcut_base::{Command, Op, SECTOR_BYTES};
 /// Counts of a drive that no part of it keeps for itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Read commands completed.
+    /// Read commands completed, with any status: failed and contended reads count as well.
     pub host_reads: u64,
     /// Read commands that failed rather than wait.
     pub contended_reads: u64,
     /// Pages that reads asked for and that hold no data: never written, or trimmed. They take no time in
     /// flash.
     pub unmapped_reads: u64,
-    /// Write commands completed.
+    /// Write commands completed, with any status.
     pub host_writes: u64,
     /// Pages that completed write commands touched.
     pub host_pages_written: u64,
@@ -22,7 +22,7 @@ pub struct Counters {
     pub programmed_user: u64,
     /// Pages programmed by garbage collection and wear levelling.
     pub programmed_gc: u64,
-    /// Block erases.
+    /// Block erases carried out to the end, including failed ones, but without those that were reset.
     pub erases: u64,
     /// Blocks that were emptied, for any purpose.
     pub collections: u64,
@@ -32,9 +32,9 @@ pub struct Counters {
     pub levelled: u64,
     /// Waiting reads that followed a page to its new place.
     pub readdressed: u64,
-    /// Page programs that failed.
+    /// Page programs that failed; the block of each goes bad.
     pub program_failures: u64,
-    /// Block erases that failed.
+    /// Block erases that failed; the block of each goes bad.
     pub erase_failures: u64,
     /// Blocks that went bad in use.
     pub bad_blocks: u64,

@@ -16,16 +16,16 @@ pub struct Breakdown {
     pub bus_contention: f64,
     /// The cells of a die at least are at work, and the LUN does not use its bus.
     pub cell_active: f64,
-    /// Everything else.
+    /// The rest: the LUN neither uses its bus nor waits for it, and none of its cells are at work.
     pub idle: f64,
 }
 
 /// The figures of a drive at one moment; the difference of two describes what lies between.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Figures {
-    /// The moment.
+    /// When the figures were taken; of a difference, the time between the two, counted from 0.
     pub at: Time,
-    /// Event counts.
+    /// Commands, pages programmed, erases and other events since the drive was made.
     pub counts: Counters,
     /// Erased blocks; of a difference, by how many their number has grown.
     pub erased_blocks: i64,
@@ -33,7 +33,7 @@ pub struct Figures {
     pub buffer_read_hits: u64,
     /// Pages written into an entry that the DRAM buffer had already.
     pub buffer_write_hits: u64,
-    /// The read cache.
+    /// Hits of the read cache, and the outcome of reading ahead, in pages.
     pub cache: CacheCounts,
     /// Transactions by kind, in the order of [`Kind::ALL`].
     pub transactions: [u64; Kind::ALL.len()],
@@ -48,7 +48,7 @@ pub struct Figures {
     /// The most transactions by which a chip's oldest waiting request was passed over, since the drive
     /// was made.
     pub most_passed: u32,
-    /// Number of LUNs.
+    /// Number of LUNs of the drive; a difference keeps it.
     pub luns: u64,
     /// Places (die and plane) of a LUN.
     pub places: u64,
@@ -60,15 +60,15 @@ pub struct Figures {
     pub out_wait: Nanos,
     /// Cell time summed over dies that were at work.
     pub die_busy: Nanos,
-    /// Number of dies.
+    /// Number of dies of the drive; a difference keeps it.
     pub dies: u64,
     /// Cell time summed over planes that were at work.
     pub plane_busy: Nanos,
-    /// Number of planes.
+    /// Number of planes of the drive; a difference keeps it.
     pub planes: u64,
     /// Time that the buses were in use, summed over channels.
     pub bus_busy: Nanos,
-    /// Number of channels.
+    /// Number of channels of the drive; a difference keeps it.
     pub channels: u64,
     /// Time that the link was in use, to the host and to the device.
     pub link_busy: [Nanos; 2],

@@ -34,7 +34,7 @@ pub struct ChipRecord {
     pub lun: LunId,
     /// The channel whose bus it used.
     pub channel: ChannelId,
-    /// The kind of operation.
+    /// The kind of operation that the transaction's members share.
     pub kind: Kind,
     /// Start of the command phase (with the data of a program).
     pub start: Time,
@@ -44,7 +44,7 @@ pub struct ChipRecord {
     pub cell_end: Time,
     /// When the data of a read got the bus; equal to `cell_end` for programs and erases.
     pub out_start: Time,
-    /// The end.
+    /// When the transaction released the LUN.
     pub end: Time,
     /// The outcome of the transaction.
     pub outcome: Outcome,
@@ -61,9 +61,9 @@ pub struct ChipRecord {
 /// A chip that was taken from a program or erase, so that a read could go first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handover {
-    /// The LUN.
+    /// The LUN that was taken from its program or erase.
     pub lun: LunId,
-    /// Its channel.
+    /// The channel that the LUN is on.
     pub channel: ChannelId,
     /// The kind of operation that was stopped.
     pub kind: Kind,
@@ -104,9 +104,9 @@ impl Probe for () {
 /// Keeps the records of a window of time.
 #[derive(Clone, Debug, Default)]
 pub struct Recorder {
-    /// First moment of interest.
+    /// Start of the window: a record that ends before it is not kept.
     pub from: Time,
-    /// Last moment of interest.
+    /// End of the window, inclusive: a record that begins after it is not kept.
     pub until: Time,
     /// The records that overlap the window, in the order of their ends.
     pub records: Vec<ChipRecord>,

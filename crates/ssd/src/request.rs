@@ -140,7 +140,7 @@ impl Lane {
     /// The lines of user reads, the most important first.
     pub const READS: [Lane; 3] = [Lane::URGENT, Lane::PROMPT, Lane::READ];
 
-    /// Its place among all.
+    /// Number of the lane, from 0 to [`Lane::COUNT`] - 1.
     #[inline]
     pub fn index(self) -> usize {
         // The mask tells the compiler the range: no check where an array of `COUNT` is indexed.
@@ -166,7 +166,7 @@ impl Lane {
         })
     }
 
-    /// What its requests do.
+    /// The kind of all requests in this lane.
     #[inline]
     pub fn kind(self) -> Kind {
         const KINDS: [Kind; Lane::COUNT] = [
@@ -232,14 +232,14 @@ pub struct MemoryRequest {
     pub tag: Tag,
     /// Which page of that command; of a [`Role::Unit`] or [`Role::Row`] how many pages cross the bus.
     pub page: u32,
-    /// Logical page.
+    /// The logical page that the request reads, programs or moves; of no meaning for an erase.
     pub logical: LogicalPage,
     /// Physical page; [`PhysicalPage::NONE`] for a program until its transaction is composed. For an
     /// erase any page of the block.
     pub physical: PhysicalPage,
     /// The physical page that a copy reads; see [`MemoryRequest::waiting_program`] for a merge.
     pub source: PhysicalPage,
-    /// Fingerprint to be programmed.
+    /// Fingerprint of the content to be programmed; unused by reads and erases.
     pub content: u32,
     /// The LUN that it goes to.
     pub lun: LunId,
@@ -254,7 +254,7 @@ pub struct MemoryRequest {
     pub resets: u8,
     /// Its kind and, for a user read, its latency class.
     pub lane: Lane,
-    /// Its purpose.
+    /// What the request is for, which determines what follows its completion.
     pub role: Role,
 }
 
@@ -279,7 +279,7 @@ impl ServedPage {
         ServedPage { lun, command, data, gap }
     }
 
-    /// Its LUN.
+    /// The LUN that served the page.
     #[inline]
     pub fn lun(&self) -> LunId {
         self.lun
@@ -338,7 +338,7 @@ impl MemoryRequest {
         RequestId::new(self.source.get())
     }
 
-    /// Sets [`MemoryRequest::waiting_program`].
+    /// Sets the program that waits for this merge read to complete its page.
     #[inline]
     pub fn set_waiting_program(&mut self, program: RequestId) {
         debug_assert!(matches!(self.role, Role::Merge(_)));
@@ -376,7 +376,7 @@ impl MemoryRequest {
         }
     }
 
-    /// Its kind.
+    /// The kind of operation, and for whom it is done.
     #[inline]
     pub fn kind(&self) -> Kind {
         self.lane.kind()

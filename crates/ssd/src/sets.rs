@@ -86,7 +86,7 @@ impl Sets {
         }
     }
 
-    /// How many there are.
+    /// Number of NVM sets; 1 if the drive is not divided.
     #[inline]
     pub fn count(&self) -> u32 {
         self.count
@@ -132,7 +132,7 @@ impl Sets {
         LogicalPage::new(set.get() * self.pages.get() + page)
     }
 
-    /// Planes of a set.
+    /// Number of planes of each NVM set.
     #[inline]
     pub fn planes_each(&self) -> u32 {
         self.planes.each

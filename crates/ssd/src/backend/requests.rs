@@ -23,7 +23,7 @@ impl Requests {
         id
     }
 
-    /// Gives a place back.
+    /// Removes a memory request, whose id may be used for another from then on.
     #[inline]
     pub fn remove(&mut self, id: RequestId) {
         self.requests.release(id);

@@ -7,13 +7,13 @@ use tailcut_base::{Nanos, Time};
 /// The transaction of a LUN.
 #[derive(Clone, Copy, Debug)]
 pub struct Transaction {
-    /// What its members do.
+    /// The kind of operation, the same for all members: read, program or erase, and for whom.
     pub kind: Kind,
     members: [RequestId; PLACES_MAX],
     count: u8,
     /// Pages that cross the bus for them.
     pages: u8,
-    /// None, plane sharing, die interleaving, both: 0 … 3.
+    /// How its members share the chip: 0 not at all, 1 by plane sharing, 2 by die interleaving, 3 by both.
     pub parallelism: u8,
     /// When its command phase began.
     pub started: Time,

@@ -24,7 +24,7 @@ pub const SPARE_MOST: u32 = 900_000;
 pub struct FtlConfig {
     /// Share of the raw capacity that the host cannot address, in parts per million.
     pub spare: u32,
-    /// The unit of mapping.
+    /// The unit in which logical addresses are mapped to flash: page, block or superblock.
     pub mapping: MappingLevel,
     /// Logical blocks that consecutive pages go to in turn under block-level mapping:
     /// a stripe, see `mapping::ftl::stripes`.

@@ -36,7 +36,7 @@ use tailcut_base::{BadValue, Problem};
 /// Garbage-collection configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GcConfig {
-    /// Victim policy.
+    /// How collection chooses the block that it empties.
     pub victim: VictimPolicy,
     /// How many blocks d-choices looks at.
     pub choices: u32,
@@ -155,33 +155,33 @@ pub struct SsdConfig {
     pub geometry: Geometry,
     /// Times of cells and bus.
     pub timing: Timing,
-    /// Bus arbitration.
+    /// How the transfers of a channel's chips share its bus.
     pub bus: BusConfig,
     /// Faults of the NAND array.
     pub faults: Faults,
-    /// Host link.
+    /// Bandwidth of the link to the host, and its cost for each command.
     pub link: LinkConfig,
-    /// Device queue.
+    /// Protocol and depth of the device queue, and the controller's own time for each command.
     pub queue: QueueConfig,
-    /// Scheduling.
+    /// The order in which requests are committed to chips and served by them.
     pub schedule: ScheduleConfig,
     /// Preemption of programs and erases by reads.
     pub preempt: PreemptConfig,
-    /// DRAM buffer.
+    /// Size of the DRAM write buffer, and when it writes pages to flash.
     pub buffer: BufferConfig,
-    /// Write pacing.
+    /// The rate at which pages of writes may enter the drive.
     pub pacing: PacingConfig,
-    /// Read cache.
+    /// Size of the read cache in DRAM, and what is read ahead into it.
     pub cache: CacheConfig,
-    /// Translation layer.
+    /// Mapping of logical addresses, placement of writes, and the share of capacity kept spare.
     pub ftl: FtlConfig,
-    /// Superblocks.
+    /// How blocks form superblocks; only for the mapping by superblock.
     pub superblock: SuperblockConfig,
-    /// Garbage collection.
+    /// Choice of victims of garbage collection, and when it begins and ends.
     pub gc: GcConfig,
-    /// Wear levelling.
+    /// When wear levelling empties blocks that have been erased less often than others.
     pub wear: WearConfig,
-    /// NVM sets.
+    /// Division of the drive into NVM sets, each with its own part of the flash and of the addresses.
     pub sets: SetsConfig,
 }
 

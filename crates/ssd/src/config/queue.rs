@@ -18,7 +18,7 @@ tailcut_base::choice! {
 /// Device-queue configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueConfig {
-    /// The protocol.
+    /// The protocol of the device queue: AHCI with up to 32 commands, or NVMe.
     pub protocol: Protocol,
     /// Commands that the device takes at a time, over all queues.
     pub depth: u32,

@@ -37,7 +37,7 @@ pub const ERASE_CYCLES: u64 = 5;
 /// follow each other, the fast page first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// Bits per cell.
+    /// How many bits a cell holds, and with that how many types of pages there are.
     pub cell: CellKind,
     /// Cell time of a page read, for all page types or one for each.
     pub read: Vec<Nanos>,
@@ -159,7 +159,7 @@ pub struct Phases {
 }
 
 impl Phases {
-    /// Works out the times.
+    /// Precomputes the times of each page type, and of a page on the bus.
     pub fn new(timing: &Timing, geometry: &Geometry) -> Phases {
         let spread = |times: &[Nanos]| std::array::from_fn(|i| times[i % times.len()]);
         Phases {

@@ -14,9 +14,9 @@ use tailcut_base::{Cause, Command, CommandId, Nanos, SECTOR_BYTES, Spans, Status
 /// A command in the device, with the state of its pages.
 #[derive(Clone, Debug)]
 pub struct TaggedCommand {
-    /// The command.
+    /// The command as the host submitted it.
     pub command: Command,
-    /// When it arrived.
+    /// When the host submitted the command.
     pub arrived: Time,
     /// Up to where its latency is accounted for.
     pub mark: Time,
@@ -187,7 +187,7 @@ impl TaggedCommand {
 pub struct PageRead {
     /// Which of the pages of the command.
     pub page: u32,
-    /// Its content.
+    /// Fingerprint of the content that was read.
     pub content: u32,
 }
 
@@ -245,7 +245,7 @@ impl Tags {
         (end - start) * SECTOR_BYTES
     }
 
-    /// Releases a tag.
+    /// Releases a tag, which may be bound to another command from then on.
     #[inline]
     pub fn release(&mut self, id: Tag) {
         self.tags.release(id);

@@ -42,7 +42,7 @@ const KINDS: usize = Kind::ALL.len();
 /// One chip, or die with its own ready/busy line.
 #[derive(Clone, Debug)]
 pub struct Lun {
-    /// Its state.
+    /// What the LUN does at the moment.
     pub phase: Phase,
     /// Its transaction while it is not idle.
     pub transaction: Transaction,
@@ -269,7 +269,7 @@ impl Luns {
         }
     }
 
-    /// How many there are.
+    /// Number of LUNs of the drive.
     pub fn len(&self) -> usize {
         self.luns.len()
     }
@@ -438,12 +438,12 @@ impl Luns {
         Some(id)
     }
 
-    /// All LUNs.
+    /// The ids of all LUNs, in ascending order.
     pub fn ids(&self) -> impl Iterator<Item = LunId> + use<> {
         self.luns.ids()
     }
 
-    /// Each LUN in turn.
+    /// All LUNs, in the order of their ids.
     pub fn iter(&self) -> impl Iterator<Item = &Lun> {
         self.luns.iter()
     }

@@ -7,11 +7,11 @@ use tailcut_base::Nanos;
 pub struct Accuracy {
     /// Times observed, and those of them that had been predicted.
     pub observed: u64,
-    /// How many predictions.
+    /// Number of observed times that had been predicted.
     pub predicted: u64,
     /// Sum of the observed times in ns.
     pub sum: f64,
-    /// Sum of their squares.
+    /// Sum of the squares of the observed times, in ns².
     pub squares: f64,
     /// Sum of the predicted times.
     predicted_sum: f64,

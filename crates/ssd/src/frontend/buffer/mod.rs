@@ -38,7 +38,7 @@ pub(crate) enum EntryState {
 /// A page in the buffer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
-    /// Its logical page.
+    /// The logical page that the entry holds.
     pub logical: LogicalPage,
     /// How far it has come.
     pub state: EntryState,
