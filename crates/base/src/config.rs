@@ -75,7 +75,7 @@ pub trait Choice: Copy + Sized + 'static {
 /// The names that a configuration can choose from.
 #[derive(Clone, Copy, Debug)]
 pub struct Names {
-    /// The names that are printed and suggested.
+    /// The names that messages print and suggest, one for each variant, in the order of the variants.
     pub shown: &'static [&'static str],
     aliases: &'static [(&'static str, &'static str)],
 }

@@ -152,7 +152,7 @@ impl Timers {
         self.pending(slot) != IDLE
     }
 
-    /// The earliest time and its slot.
+    /// The earliest pending time and its slot, or `None` if all slots are idle.
     #[inline]
     pub fn first(&self) -> Option<(Time, usize)> {
         let key = self.earliest();

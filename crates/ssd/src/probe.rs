@@ -32,7 +32,7 @@ pub enum Outcome {
 pub struct ChipRecord {
     /// The LUN (chip, or die with its own ready/busy line).
     pub lun: LunId,
-    /// The channel whose bus it used.
+    /// The channel whose bus the transaction used.
     pub channel: ChannelId,
     /// The kind of operation that the transaction's members share.
     pub kind: Kind,
@@ -48,13 +48,13 @@ pub struct ChipRecord {
     pub end: Time,
     /// The outcome of the transaction.
     pub outcome: Outcome,
-    /// How often it was suspended.
+    /// Number of times that the transaction was suspended.
     pub suspensions: u32,
-    /// How long it stood still for that.
+    /// How long the cells were stopped by suspensions.
     pub suspended: Nanos,
     /// How long the bus carried something else between two of its pages.
     pub gap: Nanos,
-    /// The memory requests that it served.
+    /// The memory requests that the transaction served.
     pub members: Vec<Member>,
 }
 
@@ -67,7 +67,7 @@ pub struct Handover {
     pub channel: ChannelId,
     /// The kind of operation that was stopped.
     pub kind: Kind,
-    /// Whether that was suspended or reset.
+    /// Whether the operation was suspended or reset.
     pub handling: Handling,
     /// When a read asked for the chip.
     pub asked: Time,

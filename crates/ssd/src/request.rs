@@ -147,7 +147,7 @@ impl Lane {
         usize::from(self.0) % Lane::COUNT
     }
 
-    /// Its bit in a mask.
+    /// The bit of the lane in a mask of lanes.
     #[inline]
     pub const fn mask(self) -> u8 {
         1 << self.0
@@ -182,7 +182,7 @@ impl Lane {
         KINDS[self.index()]
     }
 
-    /// True if its requests program pages.
+    /// True for the lanes whose requests program pages, for the host or for collection.
     #[inline]
     pub fn is_program(self) -> bool {
         self == Lane::USER_WRITE || self == Lane::GC_WRITE
@@ -241,7 +241,7 @@ pub struct MemoryRequest {
     pub source: PhysicalPage,
     /// Fingerprint of the content to be programmed; unused by reads and erases.
     pub content: u32,
-    /// The LUN that it goes to.
+    /// The LUN that carries out the request.
     pub lun: LunId,
     /// Time of its own data on the link since `since`, in ns (write-through only).
     pub link: u32,

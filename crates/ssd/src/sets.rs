@@ -69,7 +69,7 @@ impl Sets {
         Sets { pages: Divisor::new(pages.max(1)), ..Sets::of_flash(config, geometry) }
     }
 
-    /// A drive that is not divided.
+    /// The only set of a drive that is not divided.
     pub fn one(geometry: &Geometry) -> Sets {
         Sets::of_flash(&SetsConfig::ONE, geometry)
     }

@@ -29,11 +29,12 @@ pub struct FtlConfig {
     /// Logical blocks that consecutive pages go to in turn under block-level mapping:
     /// a stripe, see `mapping::ftl::stripes`.
     pub stripe: u32,
-    /// How a write finds its plane.
+    /// Whether the logical page of a write decides its plane (static), or the next plane in turn takes it
+    /// (dynamic).
     pub allocation: Allocation,
-    /// The order in which planes are used.
+    /// The order in which channel, way (chip), die and plane are used, the fastest-changing first.
     pub order: Order,
-    /// Write streams with frontiers of their own.
+    /// Number of write streams with frontiers of their own; commands of a higher stream use the last.
     pub streams: u32,
 }
 

@@ -38,13 +38,13 @@ use tailcut_base::{BadValue, Problem};
 pub struct GcConfig {
     /// How collection chooses the block that it empties.
     pub victim: VictimPolicy,
-    /// How many blocks d-choices looks at.
+    /// Number of blocks that the victim policy `d-choices` compares.
     pub choices: u32,
-    /// A plane with fewer free blocks collects.
+    /// A plane with fewer free blocks than this collects in the foreground.
     pub low: u32,
-    /// Background collection ends at this many free blocks.
+    /// Number of free blocks of a plane at which background collection ends; at least `low`.
     pub high: u32,
-    /// Collect while a chip is idle, up to `high`.
+    /// Whether planes collect while their chip is idle, until they have `high` free blocks.
     pub background: bool,
     /// User requests may go between the page copies of a collection.
     pub preemptible: bool,
@@ -52,7 +52,8 @@ pub struct GcConfig {
     pub merge: bool,
     /// Page copies of one collection under way at a time.
     pub copies: u32,
-    /// Collection takes no time and no chip: what it would be at the best.
+    /// Collection takes no time and holds no chip; pages moved and erases are counted as ever. For
+    /// comparisons.
     pub ideal: bool,
 }
 
@@ -151,7 +152,7 @@ pub struct SsdConfig {
     pub preset: Preset,
     /// The host may ask and steer: see [`tailcut_base::control`].
     pub control_api: bool,
-    /// Geometry.
+    /// Channels, chips, dies, planes, blocks and pages, and the size of a page.
     pub geometry: Geometry,
     /// Times of cells and bus.
     pub timing: Timing,

@@ -20,7 +20,7 @@ tailcut_base::choice! {
 pub struct SetsConfig {
     /// Number of NVM sets of equal size; 1 for a drive that is not divided.
     pub count: u32,
-    /// What each has of its own.
+    /// What each NVM set has of its own: whole channels, or chips on every channel.
     pub by: SetsBy,
 }
 

@@ -284,7 +284,7 @@ impl Layout {
         PlaneId::new(self.blocks.quotient(block.get()))
     }
 
-    /// The superblock that a block belongs to.
+    /// The superblock that contains a block.
     #[inline]
     pub fn superblock_of(&self, block: BlockId) -> SuperblockId {
         SuperblockId::new(self.blocks.remainder(block.get()))

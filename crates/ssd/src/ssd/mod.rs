@@ -320,7 +320,7 @@ impl<P: Probe> Ssd<P> {
         self.mapping.erased_blocks()
     }
 
-    /// True while it collects somewhere.
+    /// True while any plane or superblock of the drive is being collected.
     pub fn collects(&self) -> bool {
         self.mapping.collects()
     }

@@ -44,7 +44,7 @@ const KINDS: usize = Kind::ALL.len();
 pub struct Lun {
     /// What the LUN does at the moment.
     pub phase: Phase,
-    /// Its transaction while it is not idle.
+    /// The transaction that the LUN carries out; of no meaning while the LUN is idle.
     pub transaction: Transaction,
     /// The I/O request whose memory requests are committed; [`Tag::NONE`] when none are.
     pub committed_tag: Tag,
@@ -107,7 +107,7 @@ impl Lun {
         self.holder_since = now;
     }
 
-    /// Since when the present holder has it.
+    /// When the present holder took the LUN, or when the LUN became idle.
     pub fn held_since(&self) -> Time {
         self.holder_since
     }
@@ -198,7 +198,7 @@ impl Lun {
         Lane::of_mask(self.lanes & mask)
     }
 
-    /// How many requests stand in `lane`.
+    /// Number of requests that are committed to the LUN and wait in `lane`.
     #[inline]
     pub fn waiting(&self, lane: Lane) -> u32 {
         self.waiting[lane.index()]
@@ -287,7 +287,7 @@ impl Luns {
         self.held_base = self.held_base.wrapping_sub(now.0);
     }
 
-    /// The transaction of a LUN leaves it.
+    /// Ends the hold of a transaction on a LUN, which is idle from `now` on.
     #[inline]
     pub fn release(&mut self, now: Time, lun: LunId) {
         self.luns[lun].hold(now, Holder::Idle);

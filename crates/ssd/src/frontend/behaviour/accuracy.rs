@@ -5,7 +5,7 @@ use tailcut_base::Nanos;
 /// Times of one kind, and how well they were predicted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Accuracy {
-    /// Times observed, and those of them that had been predicted.
+    /// Number of times observed, whether they had been predicted or not.
     pub observed: u64,
     /// Number of observed times that had been predicted.
     pub predicted: u64,

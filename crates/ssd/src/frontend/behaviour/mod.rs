@@ -75,7 +75,7 @@ impl Service {
 pub struct Prediction {
     /// The host's identifier of the command that the prediction is about.
     pub id: CommandId,
-    /// The service that it waits for.
+    /// The service that the command waits for, whose end is predicted.
     pub of: Service,
     /// When the host can know it: a prediction made as a command arrives first takes the firmware's time.
     pub known: Time,

@@ -167,7 +167,7 @@ impl Ftl {
         }
     }
 
-    /// Logical pages that the host can address.
+    /// Number of logical pages that the host can address.
     pub fn logical_pages(&self) -> u32 {
         to_u32(self.map.len())
     }
