@@ -47,12 +47,12 @@ impl Class {
     /// The class of an ordinary read.
     pub const DEFAULT: Class = Class(3);
 
-    /// Class `number`, 1 … 5.
+    /// Class `number`; `None` outside of 1 … 5.
     pub const fn new(number: u8) -> Option<Class> {
         if number >= 1 && number <= 5 { Some(Class(number)) } else { None }
     }
 
-    /// The number, 1 … 5.
+    /// The number of the class, 1 … 5.
     pub const fn number(self) -> u8 {
         self.0
     }
@@ -93,7 +93,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// A flush, of the default class.
+    /// A flush of all data, of the default class and in queue 0.
     pub fn flush(id: CommandId) -> Command {
         Command {
             id,
@@ -184,7 +184,7 @@ pub struct Identify {
     pub sectors: u64,
     /// Size of a page, the unit of mapping and of fingerprints, in sectors (1 … 64).
     pub page_sectors: u32,
-    /// Maximum number of commands in flight.
+    /// Maximum number of commands in flight, over all queues.
     pub queue_depth: u32,
     /// Maximum number of sectors of one read or write.
     pub max_sectors: u32,

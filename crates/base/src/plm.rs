@@ -33,7 +33,7 @@ impl Events {
         (bits & !Events::ALL.0 == 0).then_some(Events(bits))
     }
 
-    /// The bit mask of the standard.
+    /// The events as the bit mask that the NVMe base specification defines.
     pub fn bits(self) -> u16 {
         self.0
     }

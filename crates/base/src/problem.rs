@@ -5,7 +5,7 @@ use std::fmt;
 /// Why a value or a text cannot be used, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadValue {
-    /// One sentence without a full stop.
+    /// What is wrong and what would be right, in one sentence without a full stop.
     pub message: String,
 }
 

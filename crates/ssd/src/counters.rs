@@ -17,7 +17,7 @@ pub struct Counters {
     pub host_writes: u64,
     /// Logical pages that completed write commands touched, in whole or in part; each command counts its own.
     pub host_pages_written: u64,
-    /// Bytes of completed write commands.
+    /// Bytes of completed write commands, with any status.
     pub host_bytes_written: u64,
     /// Pages programmed with data of the host.
     pub programmed_user: u64,

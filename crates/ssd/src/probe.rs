@@ -38,7 +38,7 @@ pub struct ChipRecord {
     pub kind: Kind,
     /// Start of the command phase (with the data of a program).
     pub start: Time,
-    /// End of the command phase.
+    /// When the command phase ended: for a program, after its data had crossed the bus.
     pub command_end: Time,
     /// When the last cell was done, or the cells were given up for a reset, which ends at `end`.
     pub cell_end: Time,
@@ -46,7 +46,7 @@ pub struct ChipRecord {
     pub out_start: Time,
     /// When the transaction released the LUN.
     pub end: Time,
-    /// The outcome of the transaction.
+    /// Whether the transaction was carried out, or reset for a read.
     pub outcome: Outcome,
     /// Number of times that the transaction was suspended.
     pub suspensions: u32,
@@ -73,7 +73,7 @@ pub struct Handover {
     pub asked: Time,
     /// When the cells stopped: later than `asked` by the rest of the command phase.
     pub stopped: Time,
-    /// When the chip could read.
+    /// When the chip was ready for the read.
     pub free: Time,
     /// The host command whose read goes first, if it is one of the host.
     pub command: Option<CommandId>,

@@ -92,36 +92,36 @@ impl Sets {
         self.count
     }
 
-    /// The ids of all sets.
+    /// The ids of all NVM sets, in ascending order.
     pub fn ids(&self) -> impl Iterator<Item = SetId> + Clone + use<> {
         SetId::first(self.count as usize)
     }
 
-    /// True when the drive is divided.
+    /// True if the drive is divided into more than one NVM set.
     #[inline]
     pub fn are_many(&self) -> bool {
         self.count > 1
     }
 
-    /// The set of a logical page.
+    /// The NVM set that a logical page belongs to.
     #[inline]
     pub fn of_logical(&self, logical: LogicalPage) -> SetId {
         if self.count == 1 { SetId::FIRST } else { SetId::new(self.pages.quotient(logical.get())) }
     }
 
-    /// The set of a plane.
+    /// The NVM set that a plane belongs to.
     #[inline]
     pub fn of_plane(&self, plane: PlaneId) -> SetId {
         if self.count == 1 { SetId::FIRST } else { self.planes.set_of(plane.get()) }
     }
 
-    /// The set of a ready/busy line.
+    /// The NVM set that a LUN (ready/busy line) belongs to.
     #[inline]
     pub fn of_lun(&self, lun: LunId) -> SetId {
         if self.count == 1 { SetId::FIRST } else { self.luns.set_of(lun.get()) }
     }
 
-    /// Logical pages of a set.
+    /// Number of logical pages of each NVM set.
     pub fn logical_pages(&self) -> u32 {
         self.pages.get()
     }
@@ -138,7 +138,7 @@ impl Sets {
         self.planes.each
     }
 
-    /// Ready/busy lines of a set.
+    /// Number of LUNs (ready/busy lines) of each NVM set.
     pub fn luns_each(&self) -> u32 {
         self.luns.each
     }

@@ -21,7 +21,7 @@ tailcut_base::choice! {
 /// Bus configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BusConfig {
-    /// Who gets the bus next.
+    /// Which of the transfers that wait for a channel's bus goes next.
     pub arbitration: Arbitration,
 }
 

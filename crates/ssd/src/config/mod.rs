@@ -148,17 +148,17 @@ impl Configure for WearConfig {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct SsdConfig {
-    /// Where the other values came from.
+    /// The preset that the configuration started from; its other values may have been changed since.
     pub preset: Preset,
-    /// The host may ask and steer: see [`tailcut_base::control`].
+    /// Whether the host may query and steer collection through [`tailcut_base::control`].
     pub control_api: bool,
     /// Channels, chips, dies, planes, blocks and pages, and the size of a page.
     pub geometry: Geometry,
-    /// Times of cells and bus.
+    /// Times of cells, bus cycles, suspension and reset, and the rated endurance.
     pub timing: Timing,
     /// How the transfers of a channel's chips share its bus.
     pub bus: BusConfig,
-    /// Faults of the NAND array.
+    /// Probabilities that blocks are bad from the factory, and that programs and erases fail.
     pub faults: Faults,
     /// Bandwidth of the link to the host, and its cost for each command.
     pub link: LinkConfig,

@@ -26,7 +26,7 @@ pub struct SuperblockConfig {
     /// Pages of the map that one sensing of a die makes available: planes × pages of the map in a page of
     /// flash, 8 in that example. Collection reads by sensing; the host reads single pages.
     pub sense: u32,
-    /// How fast a superblock is emptied.
+    /// Whether a superblock is emptied as fast as possible, or in step with the host's writes.
     pub pace: CollectionPace,
     /// Blocks of a superblock that are erased at the same time.
     pub erases: u32,

@@ -94,7 +94,8 @@ pub struct Geometry {
     pub page_bytes: u64,
     /// Spare bytes per page (error correction, logical address); they travel on the bus.
     pub spare_bytes: u64,
-    /// What one ready/busy line speaks for.
+    /// Whether a ready/busy line belongs to a chip or to a die: the part that carries out one transaction at
+    /// a time.
     pub ready_busy: ReadyBusy,
 }
 
@@ -161,7 +162,7 @@ impl Geometry {
         self.block_count() * u64::from(self.pages)
     }
 
-    /// User bytes of all pages.
+    /// User bytes of all pages of the drive, spare space included and spare bytes of pages not.
     pub fn raw_bytes(&self) -> u64 {
         self.page_count() * self.page_bytes
     }
@@ -332,7 +333,7 @@ impl Layout {
         PlaneId::new(first).up_to(PlaneId::new(first + self.places.get()))
     }
 
-    /// The channel of a ready/busy line.
+    /// The channel that a LUN (ready/busy line) is on.
     #[inline]
     pub fn channel_of(&self, lun: LunId) -> ChannelId {
         ChannelId::new(self.luns.quotient(lun.get()))
