@@ -77,9 +77,9 @@ pub struct MemberSuperblock {
     pub drive_blocks: u64,
     /// Layout of the data.
     pub layout: LayoutKind,
-    /// Number of R-groups.
+    /// Number of R-groups that the drives are divided into; 1 for a RAID.
     pub groups: u32,
-    /// Member number of this drive.
+    /// Number of the drive among the members, from 0.
     pub member: DriveId,
     /// State of each member.
     pub presence: IdVec<DriveId, Presence>,

@@ -83,9 +83,9 @@ pub enum Change<'a> {
 /// The content and attributes of a write.
 #[derive(Clone, Copy, Debug)]
 pub struct Put<'a> {
-    /// The value.
+    /// The value, or what is added to the current one.
     pub content: Content<'a>,
-    /// The client's flags.
+    /// The client's flags: 32 bits that are stored with the item and not interpreted.
     pub flags: u32,
     /// Expiry time in seconds of Unix time; 0 for never.
     pub expires: u32,
@@ -127,13 +127,13 @@ pub enum Refused {
 /// Counters of an engine, since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// Items found in memory.
+    /// Lookups of items that were found in memory.
     pub hits_in_memory: u64,
-    /// Items read from flash.
+    /// Lookups of items that were read from flash.
     pub hits_on_flash: u64,
-    /// Items written.
+    /// Changes of items that were stored, new items included.
     pub puts: u64,
-    /// Items evicted.
+    /// Items evicted, from memory or from flash; those moved from memory to flash are not.
     pub evicted: u64,
     /// Evicted items that were not admitted to flash.
     pub not_admitted: u64,
@@ -145,7 +145,7 @@ pub struct Figures {
     pub written: u64,
     /// Bytes of records copied by reclaim.
     pub copied: u64,
-    /// Tombstones written.
+    /// Tombstones written to flash: records that invalidate older ones of their key.
     pub tombstones: u64,
     /// Damaged records read from flash.
     pub damaged: u64,
@@ -153,11 +153,11 @@ pub struct Figures {
     pub damaged_segments: u64,
     /// Damaged segment ends, summaries, superblocks and record copies that were rewritten.
     pub repaired: u64,
-    /// Failed disk reads.
+    /// Reads of the disk that failed, for clients, reclaim and recovery.
     pub failed_reads: u64,
     /// Reads from flash that found another key with an equal hash.
     pub strangers: u64,
-    /// Segments reclaimed.
+    /// Segments of flash reclaimed and free again.
     pub reclaimed: u64,
 }
 
@@ -186,11 +186,11 @@ counters!(TierFigures: evicted_unfetched, evicted_on_flash, expired_evicted, exp
 pub struct FlashUse {
     /// Items that are on flash and not in memory.
     pub items: u64,
-    /// Segments without records.
+    /// Segments of the flash tier without records.
     pub free_segments: u64,
     /// Segments with records, replaced ones included.
     pub used_segments: u64,
-    /// Bytes per segment.
+    /// Length of a segment of the flash tier in bytes.
     pub segment_bytes: u64,
 }
 
@@ -367,7 +367,7 @@ impl Engine {
         })
     }
 
-    /// The engine's counters.
+    /// Counters of the engine since it was opened.
     pub fn figures(&self) -> &Figures {
         &self.figures
     }
@@ -382,7 +382,7 @@ impl Engine {
         self.index.bytes()
     }
 
-    /// The engine's settings.
+    /// The settings that the engine was opened with.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }

@@ -75,7 +75,7 @@ impl Fetched {
         matches!(self.place, Place::Log { .. })
     }
 
-    /// The requested key.
+    /// The key that was fetched, whether or not its item was found.
     pub fn key(&self) -> &[u8] {
         &self.key
     }

@@ -23,7 +23,7 @@ pub type QueueId = u32;
 /// A tag: a slot in a queue of the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tag {
-    /// The queue.
+    /// The queue of the controller that the tag belongs to.
     pub queue: QueueId,
     /// Slot number in the queue.
     pub number: u32,

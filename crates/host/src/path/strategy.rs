@@ -114,7 +114,7 @@ impl Hints {
 pub struct Strategy {
     /// Software layers that a request passes.
     pub layers: Layers,
-    /// Completions raise interrupts.
+    /// Whether completions raise interrupts; otherwise threads poll for them.
     pub interrupts: bool,
     /// How many completions an interrupt handler serves.
     pub drain: Drain,
@@ -126,7 +126,8 @@ pub struct Strategy {
     pub cooperates: bool,
     /// A thread polls for completions on a timer.
     pub has_poll_thread: bool,
-    /// How a thread waits.
+    /// Whether a thread waits for its request asleep, spinning, or asleep until the drive announces its
+    /// completion.
     pub wait: Wait,
     /// A thread spins for a write that fits in the drive's buffer.
     pub spins_on_buffer_hits: bool,

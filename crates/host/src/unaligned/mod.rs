@@ -46,15 +46,15 @@ pub enum Kind {
 /// A request for bytes.
 #[derive(Debug)]
 pub struct Ask {
-    /// The caller's identifier.
+    /// The caller's identifier, which the answer repeats.
     pub name: u32,
-    /// The operation.
+    /// What is requested: read, write, zero, trim or flush.
     pub kind: Kind,
     /// Force unit access: durable at completion.
     pub fua: bool,
-    /// Latency class.
+    /// Latency class, passed on to the disk.
     pub class: Class,
-    /// First byte.
+    /// Offset of the first byte on the disk; need not be a multiple of a block.
     pub offset: u64,
     /// Number of bytes; at least 1 except for a flush.
     pub bytes: u64,
@@ -65,7 +65,7 @@ pub struct Ask {
 /// Completion of a request.
 #[derive(Debug)]
 pub struct Answer {
-    /// The caller's identifier.
+    /// The caller's identifier, as the request gave it.
     pub name: u32,
     /// Status; of several parts, that of the first failure.
     pub status: Status,

@@ -16,7 +16,7 @@ use tailcut_base::{BadValue, Time};
 pub struct AdminRequest {
     /// Target drive; None for the only drive, or for all of them.
     pub drive: Option<String>,
-    /// The request.
+    /// What the line requests of the server or drive.
     pub ask: Ask,
 }
 

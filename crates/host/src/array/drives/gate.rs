@@ -42,11 +42,11 @@ pub struct Gate<B> {
     has_sent: bool,
     /// The drive may hold data that is not durable.
     is_dirty: bool,
-    /// Blocks written in this epoch.
+    /// Blocks written to the drive in the epoch under way.
     pub written: usize,
     /// The drive's capacity per epoch.
     pub pace: Pace,
-    /// Calls that make it collect.
+    /// Control calls that make the drive collect garbage and wait until it has quiesced.
     pub calls: Calls,
     /// It is in the list of changed gates.
     is_listed: bool,

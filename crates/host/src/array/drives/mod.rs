@@ -221,7 +221,7 @@ impl<B> Drives<B> {
         self.members.ids()
     }
 
-    /// Number of drives.
+    /// Number of members of the array, serving or not.
     pub fn len(&self) -> usize {
         self.members.len()
     }
@@ -437,7 +437,7 @@ impl<B> Drives<B> {
         self.memory.pop().unwrap_or_default()
     }
 
-    /// Returns a buffer.
+    /// Keeps the memory of a list of blocks for later requests; drops it if enough is kept.
     pub fn recycle(&mut self, mut memory: Vec<B>) {
         if memory.capacity() > 0 && self.memory.len() < MEMORY_KEPT {
             memory.clear();

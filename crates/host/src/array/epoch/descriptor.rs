@@ -37,9 +37,9 @@ pub(super) struct Mark {
 pub(super) struct DescriptorEntry {
     /// Block number of the host.
     pub block: u64,
-    /// The new version.
+    /// Version and checksum that the drive is about to write.
     pub mark: Mark,
-    /// The current version on this drive.
+    /// Version and checksum that the drive holds until then.
     pub before: Mark,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Descriptor {
     pub slot: SlotId,
     /// Counts the descriptors of the array.
     pub sequence: u64,
-    /// The blocks.
+    /// The blocks that the drive is about to change, at most [`ENTRIES_MOST`].
     pub entries: Vec<DescriptorEntry>,
 }
 

@@ -10,7 +10,7 @@ use tailcut_base::Time;
 /// A copy that waits to be written.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Item {
-    /// The copy.
+    /// Cache entry and copy number of the copy that waits.
     pub copy: CopyId,
     /// When it began to wait.
     pub since: Time,
@@ -19,9 +19,9 @@ pub(super) struct Item {
 /// A copy that was written and becomes durable with the next flush.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Written {
-    /// The copy.
+    /// Cache entry and copy number of the copy that was written.
     pub copy: CopyId,
-    /// The version written.
+    /// Version and checksum that were written.
     pub mark: super::descriptor::Mark,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Line {
     pub progress: Progress,
     /// Outstanding host reads that it received without the token.
     pub reads: u32,
-    /// Batches in flight.
+    /// Number of batches of the drive that are in flight.
     pub batches: u32,
     /// Copies written in this epoch.
     pub written: Vec<Written>,
@@ -49,7 +49,7 @@ pub(super) struct Line {
     pub life: u32,
     /// `life` at the time when the data being flushed was written.
     pub flushed_life: u32,
-    /// Its descriptors.
+    /// The descriptor slots of the drive, and which of them are in use.
     pub ring: Ring,
     /// Its first copy waits for reads of the data it overwrites.
     pub is_held: bool,

@@ -6,16 +6,16 @@ use tailcut_base::Nanos;
 /// Host reads from an R-group in one state (SWAN, table 4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupReads {
-    /// Number of reads.
+    /// Number of reads of blocks from groups in this state.
     pub reads: u64,
-    /// Sum of their times in the array.
+    /// Sum of the times that these reads spent in the array; divided by `reads`, their mean latency.
     pub time: Nanos,
 }
 
 /// A collected row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collected {
-    /// The row.
+    /// The row that was collected.
     pub row: Row,
     /// Valid blocks of the host in it when it was chosen.
     pub valid: u32,
@@ -30,17 +30,17 @@ pub struct LogFigures {
     pub host_blocks: u64,
     /// Blocks moved by collection.
     pub moved_blocks: u64,
-    /// Descriptors written.
+    /// Descriptors written: one block for each batch of the log.
     pub descriptors: u64,
     /// Padding blocks of incomplete stripes.
     pub padding: u64,
     /// Blocks of checkpoints, including their copies.
     pub checkpoint_blocks: u64,
-    /// Completed checkpoints.
+    /// Checkpoints that were completed.
     pub checkpoints: u64,
-    /// Collected rows.
+    /// Rows that collection has emptied and released.
     pub rows_collected: u64,
-    /// Sum of their valid blocks.
+    /// Sum of the valid blocks that collected rows held when they were chosen.
     pub victim_blocks: u64,
     /// Positions per row, the denominator of the valid share.
     row_positions: u32,

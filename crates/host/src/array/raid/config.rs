@@ -55,7 +55,7 @@ impl RaidConfig {
         }
     }
 
-    /// Blocks per chunk.
+    /// Number of blocks of 4 KiB in a chunk.
     pub fn chunk_blocks(&self) -> u64 {
         self.chunk / BLOCK_BYTES
     }

@@ -35,11 +35,11 @@ pub struct Calls {
 /// Result of a collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collected {
-    /// The drive was still collecting at its deadline.
+    /// Whether the drive was still collecting at the deadline for collection.
     pub was_cut: bool,
-    /// When it began to quiesce.
+    /// When the drive was asked to end its collection and quiesce.
     pub resting: Time,
-    /// It had not quiesced at its deadline.
+    /// Whether the drive had not quiesced at the deadline for that.
     pub was_restless: bool,
 }
 

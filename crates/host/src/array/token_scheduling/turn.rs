@@ -42,7 +42,7 @@ impl TokenRotation {
         }
     }
 
-    /// The drives that hold the token.
+    /// The drives that hold the token; none while it is free.
     pub fn holders(&self) -> &[DriveId] {
         self.holder.map_or(&[], |group| &self.members[group])
     }
@@ -57,7 +57,7 @@ impl TokenRotation {
         &self.members[self.last]
     }
 
-    /// True if this group holds the token.
+    /// True if the token is with `group`.
     #[inline]
     pub fn is_held_by(&self, group: usize) -> bool {
         self.holder == Some(group)

@@ -66,11 +66,11 @@ pub enum Emptying {
 pub struct Victim {
     /// The place of the item in the front.
     pub unit: FrontUnit,
-    /// Its queue.
+    /// The queue, small or main, that the record's segment belongs to.
     pub queue: Queue,
-    /// Its length in bytes.
+    /// Length of the record in bytes.
     pub bytes: u32,
-    /// What is to become of it.
+    /// Why the segment is emptied, which decides what becomes of the record.
     pub emptying: Emptying,
 }
 
@@ -109,7 +109,7 @@ impl Front {
         }
     }
 
-    /// The whole memory.
+    /// The bytes of all segments; records lie at multiples of 16 bytes.
     pub fn memory(&self) -> &[u8] {
         &self.memory
     }
@@ -310,7 +310,7 @@ impl Front {
         }
     }
 
-    /// Bytes per segment.
+    /// Length of a segment of the front in bytes.
     pub fn segment_bytes(&self) -> u64 {
         self.segment as u64
     }
@@ -381,7 +381,7 @@ impl Front {
         self.memory.copy_within(from..from + victim.bytes as usize, at(to));
     }
 
-    /// Drops all records.
+    /// Drops all records and makes every segment free.
     pub fn clear(&mut self) {
         self.small.clear();
         self.main.clear();

@@ -23,7 +23,7 @@ pub(super) struct Open {
     pub blocks: Vec<Bytes>,
     /// Entries of its future summary.
     pub entries: Vec<Entry>,
-    /// See [`super::format::Foot::buried`].
+    /// The latest segment in which a tombstone of this one invalidates a record; 0 without tombstones.
     pub buried: u64,
     /// The latest write that marked its last block as open.
     pub opened: WriteNumber,

@@ -18,9 +18,9 @@ use std::collections::VecDeque;
 /// One of the threads that share shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadOf {
-    /// Its number, from 0.
+    /// Number of the thread, from 0.
     pub number: u32,
-    /// Number of threads.
+    /// Number of threads that share the shards, at least 1.
     pub of: u32,
 }
 
@@ -71,17 +71,17 @@ pub struct Backlog {
 }
 
 impl Backlog {
-    /// Defers an operation.
+    /// Appends an operation, to be executed by the next holder of the shard.
     pub fn push(&mut self, operation: Deferred) {
         self.operations.push(operation);
     }
 
-    /// Number of operations.
+    /// Number of operations that wait for a holder of the shard.
     pub fn len(&self) -> usize {
         self.operations.len()
     }
 
-    /// True if there are none.
+    /// True if no operation waits for a holder of the shard.
     pub fn is_empty(&self) -> bool {
         self.operations.is_empty()
     }
@@ -191,7 +191,7 @@ impl Outputs {
         all.map(|(thread, replies)| (thread, std::mem::take(replies)))
     }
 
-    /// Requests to the drive, with their shards.
+    /// Requests to submit to the drive, each with the number of the shard that it comes from.
     pub fn requests(&mut self) -> &mut Vec<(u32, Request<Bytes>)> {
         &mut self.requests
     }

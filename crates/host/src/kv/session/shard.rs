@@ -22,7 +22,7 @@ use tailcut_base::{Time, id};
 pub struct ServiceSettings {
     /// Largest item in bytes, as memcached counts them (`-I`).
     pub most_item: u64,
-    /// Changes are durable before they are acknowledged.
+    /// Whether changes are durable before they are acknowledged.
     pub is_durable: bool,
     /// Memory for all clients in bytes: replies, partially received values, and pending operations. Each
     /// thread has an equal share, and at least room for four commands with the largest values and 1 MiB for
@@ -236,12 +236,12 @@ impl Shard {
         if is_due { Time::ZERO } else { self.engine.next_event() }
     }
 
-    /// The shard's counters.
+    /// The shard's counters of client commands, engine and tiers, and its use of memory and flash.
     pub fn sums(&self) -> Sums {
         Sums::new(self.statistics, &self.engine)
     }
 
-    /// The storage engine.
+    /// The storage engine of the shard.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }

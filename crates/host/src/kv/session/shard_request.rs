@@ -12,9 +12,9 @@ use crate::wire::memcached::Key;
 pub struct Requester {
     /// Number of the thread among those that share the shards.
     pub group: u32,
-    /// Client of that thread.
+    /// The client, by its identifier on that thread.
     pub client: u32,
-    /// Reply number of that client.
+    /// Number of the reply among those of the client, in the order of its commands.
     pub number: u64,
 }
 
@@ -34,7 +34,7 @@ impl Division {
         Division { seed, shards }
     }
 
-    /// Number of shards.
+    /// Number of shards that the keys are divided between.
     pub fn shards(&self) -> u32 {
         self.shards
     }
@@ -134,7 +134,7 @@ pub enum OwnedShardRequest {
 }
 
 impl OwnedShardRequest {
-    /// The request, borrowing its data.
+    /// The request as a shard receives it, borrowing key and payload.
     pub fn request(&self) -> ShardRequest<'_> {
         match self {
             OwnedShardRequest::Item(kept) => kept.request(),
@@ -171,17 +171,17 @@ impl OwnedRequest {
         self.data.extend_from_slice(data);
     }
 
-    /// The item's key.
+    /// The key of the item that the operation is on.
     pub fn key(&self) -> Key<'_> {
         self.key.key()
     }
 
-    /// The operation.
+    /// The operation on the item, without key and payload.
     pub fn operation(&self) -> &Operation {
         &self.operation
     }
 
-    /// Its payload, empty for operations without one.
+    /// The payload of the operation, such as the value to store; empty for operations without one.
     pub fn data(&self) -> &[u8] {
         &self.data
     }
@@ -230,9 +230,9 @@ pub enum Progress {
 /// A deferred reply.
 #[derive(Debug)]
 pub struct Reply {
-    /// Its address.
+    /// The connection and the slot in its reply queue that the reply is for.
     pub requester: Requester,
-    /// Its content.
+    /// The text for the client, counters, or why the request failed.
     pub content: Content,
 }
 

@@ -166,14 +166,14 @@ impl Hybrid {
         self.changes
     }
 
-    /// A request begins.
+    /// Counts a request that begins at `now`.
     #[inline]
     pub fn began(&mut self, now: Time) {
         self.add(now);
         self.under_way += 1;
     }
 
-    /// A request ends.
+    /// Counts the end of a request at `now`.
     #[inline]
     pub fn ended(&mut self, now: Time) {
         self.add(now);

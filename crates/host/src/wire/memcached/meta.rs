@@ -18,15 +18,15 @@ pub struct Item {
     pub length: u32,
     /// Expiry time; never, if the item was just created.
     pub expiry: Expiry,
-    /// CAS value.
+    /// CAS value of the item: a number that changes with it.
     pub cas: u64,
-    /// Client flags.
+    /// The client's flags: 32 bits that are stored with the item and not interpreted.
     pub client_flags: u32,
     /// Seconds since the last access.
     pub idle: u64,
-    /// It has been read before.
+    /// Whether the item has been read before.
     pub is_fetched: bool,
-    /// It is stale (`I`).
+    /// Whether the item is out of date (`X`).
     pub is_stale: bool,
     /// A client has won the right to recache it.
     pub is_claimed: bool,
@@ -39,7 +39,7 @@ pub struct Item {
 /// Effect of a hit of `mg` on its item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fetched {
-    /// New expiry time.
+    /// The expiry time that the item has after the command.
     pub expiry: Expiry,
     /// The client wins the right to recache; the item is claimed from now on.
     pub is_won: bool,
@@ -95,13 +95,13 @@ pub fn miss(out: &mut Vec<u8>, flags: &MetaFlags, key: Key<'_>) {
 /// The item that `ms` has stored, or would have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoredItem {
-    /// Its CAS value, if it was stored.
+    /// CAS value of the item, if it was stored.
     pub cas: u64,
-    /// Length of its value in bytes; of the data, if it was not stored.
+    /// Length of the item's value in bytes; of the data sent, if it was not stored.
     pub length: u32,
 }
 
-/// Replies to `ms`.
+/// Writes the reply to `ms`; none if the item was stored and the client asked for quiet.
 pub fn stored(out: &mut Vec<u8>, flags: &MetaFlags, key: Key<'_>, stored: Stored, item: StoredItem) {
     let is_stored = stored == Stored::Stored;
     if is_stored && flags.is_quiet() {
@@ -134,7 +134,7 @@ pub enum Deleted {
     Exists,
 }
 
-/// Replies to `md`.
+/// Writes the reply to `md`; none if the item was deleted and the client asked for quiet.
 pub fn deleted(out: &mut Vec<u8>, flags: &MetaFlags, key: Key<'_>, deleted: Deleted) {
     match deleted {
         Deleted::Deleted if flags.is_quiet() => {}
@@ -198,7 +198,7 @@ pub fn counted(out: &mut Vec<u8>, flags: &MetaFlags, key: Key<'_>, counted: Coun
     }
 }
 
-/// Replies to `mn`.
+/// Writes the reply to `mn`.
 pub fn noop(out: &mut Vec<u8>) {
     out.extend_from_slice(b"MN\r\n");
 }
@@ -210,13 +210,13 @@ pub struct Debug {
     pub expiry: Expiry,
     /// Seconds since the last access.
     pub idle: u64,
-    /// CAS value.
+    /// CAS value of the item: a number that changes with it.
     pub cas: u64,
-    /// It has been read before.
+    /// Whether the item has been read before.
     pub is_fetched: bool,
-    /// Slab class.
+    /// Slab class that the reply shows, as memcached's does.
     pub class: u32,
-    /// Size in bytes, including its metadata.
+    /// Size of the item in bytes, including its metadata.
     pub size: u64,
     /// It was stored under a key in base64, and is shown with that key.
     pub has_base64_key: bool,

@@ -87,12 +87,12 @@ pub fn counted(out: &mut Vec<u8>, counted: Counted, noreply: bool) {
     }
 }
 
-/// Replies to `touch`.
+/// Writes the reply to `touch`, unless `noreply`.
 pub fn touched(out: &mut Vec<u8>, was_there: bool, noreply: bool) {
     write_line(out, noreply, if was_there { b"TOUCHED\r\n" } else { b"NOT_FOUND\r\n" });
 }
 
-/// Replies to `delete`.
+/// Writes the reply to `delete`, unless `noreply`.
 pub fn deleted(out: &mut Vec<u8>, was_there: bool, noreply: bool) {
     write_line(out, noreply, if was_there { b"DELETED\r\n" } else { b"NOT_FOUND\r\n" });
 }
@@ -102,13 +102,13 @@ pub fn ok(out: &mut Vec<u8>, noreply: bool) {
     write_line(out, noreply, b"OK\r\n");
 }
 
-/// Replies to `cache_memlimit`.
+/// Writes the reply to `cache_memlimit`, unless `noreply`.
 pub fn memory_limit(out: &mut Vec<u8>, was_set: bool, noreply: bool) {
     let refused = b"MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n";
     write_line(out, noreply, if was_set { b"OK\r\n" } else { refused });
 }
 
-/// Replies to `version`.
+/// Writes the reply to `version`.
 pub fn version(out: &mut Vec<u8>, version: &str) {
     out.extend_from_slice(b"VERSION ");
     out.extend_from_slice(version.as_bytes());

@@ -11,7 +11,7 @@ use tailcut_base::cast::to_u32;
 pub struct Terms {
     /// Index of the export in the offer.
     pub export: usize,
-    /// Replies are structured.
+    /// Whether the client has negotiated structured replies.
     pub has_structured_replies: bool,
     /// The client may request `base:allocation`.
     pub has_allocation: bool,

@@ -6,15 +6,15 @@ use super::standard::*;
 /// The header of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// Flags, `NBD_CMD_FLAG_…`.
+    /// Command flags, a bit mask of `NBD_CMD_FLAG_…`.
     pub flags: u16,
-    /// Command number, `NBD_CMD_…`.
+    /// Number of the command, one of `NBD_CMD_…`; others are refused.
     pub command: u16,
     /// The client's identifier of the request.
     pub cookie: u64,
     /// Offset of the first byte.
     pub offset: u64,
-    /// Length in bytes.
+    /// Length of the range in bytes.
     pub length: u32,
 }
 
@@ -42,7 +42,7 @@ pub enum Command {
 /// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The error code.
+    /// The error code that the client receives.
     pub error: Error,
     /// The reason as text.
     pub text: &'static str,
@@ -57,9 +57,9 @@ pub struct Rules {
     pub is_read_only: bool,
     /// Zeroing needs no writes of data.
     pub zeroes_fast: bool,
-    /// Replies are structured.
+    /// Whether the client has negotiated structured replies.
     pub has_structured_replies: bool,
-    /// `base:allocation` was selected.
+    /// Whether the client has selected the metadata context `base:allocation`, and may request block status.
     pub has_allocation: bool,
 }
 
@@ -79,7 +79,7 @@ impl Header {
         })
     }
 
-    /// Encodes the header.
+    /// Encodes the header as a client sends it.
     pub fn encode(&self) -> [u8; REQUEST_BYTES] {
         let mut bytes = [0; REQUEST_BYTES];
         bytes[..4].copy_from_slice(&NBD_REQUEST_MAGIC.to_be_bytes());

@@ -72,9 +72,9 @@ impl<'a> Fields<'a> {
 pub struct InfoRequest<'a> {
     /// Name of the export.
     pub name: &'a [u8],
-    /// `NBD_INFO_NAME` is requested.
+    /// Whether the client requests the name of the export (`NBD_INFO_NAME`).
     pub wants_name: bool,
-    /// `NBD_INFO_DESCRIPTION` is requested.
+    /// Whether the client requests the description of the export (`NBD_INFO_DESCRIPTION`).
     pub wants_description: bool,
 }
 
@@ -105,7 +105,7 @@ impl<'a> InfoRequest<'a> {
 pub struct ContextQuery<'a> {
     /// Name of the export.
     pub name: &'a [u8],
-    /// There are no queries.
+    /// Whether the list of queries is empty.
     pub is_empty: bool,
     /// A query names `base:allocation`.
     pub names_allocation: bool,

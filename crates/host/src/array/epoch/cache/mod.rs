@@ -77,7 +77,7 @@ pub(super) struct Copy {
     pub is_queued: bool,
     /// The version that is written but not durable yet; 0 for none.
     pub sent: u64,
-    /// The durable version.
+    /// Version and checksum of the copy that is durable on its drive.
     pub durable: Mark,
     /// Where its drive has listed it, if it has.
     pub listing: Option<Listing>,
@@ -86,11 +86,11 @@ pub(super) struct Copy {
 /// A listing of a copy on its drive.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Listing {
-    /// Descriptor slot.
+    /// The descriptor slot in which the drive has listed the copy.
     pub slot: SlotId,
-    /// The listed version.
+    /// Version and checksum that the descriptor announces.
     pub mark: Mark,
-    /// The previous version.
+    /// Version and checksum that the drive held when the descriptor was written.
     pub before: Mark,
 }
 
@@ -101,7 +101,7 @@ pub(super) struct Entry<B> {
     pub block: u64,
     /// Version; versions count the changes of all blocks.
     pub version: u64,
-    /// Its content.
+    /// The content of the block, or why there is none.
     pub held: CachedContent<B>,
     /// Number of holds that keep it in the cache.
     pub holds: u32,

@@ -28,7 +28,7 @@ pub struct Superblock {
     pub store: u128,
     /// Seed of the key hashes.
     pub seed: u64,
-    /// Blocks per segment.
+    /// Number of blocks of 4 KiB in a segment.
     pub segment_blocks: u32,
     /// Number of segments, including the first.
     pub segments: u32,
@@ -59,7 +59,7 @@ pub struct Superblock {
 pub struct Part {
     /// Index of the part, from 0.
     pub number: u32,
-    /// Number of parts.
+    /// Number of parts that the store is split into, at least 1.
     pub of: u32,
 }
 
@@ -235,7 +235,7 @@ pub struct Foot {
 pub struct EndOf {
     /// The name of the store.
     pub store: u128,
-    /// The segment.
+    /// Number of the segment on the disk.
     pub number: SegmentId,
 }
 
