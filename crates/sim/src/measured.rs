@@ -169,7 +169,8 @@ impl Measured {
         self.reads.resolved_percentile(percentile).map(|latency| latency.0 as f64)
     }
 
-    /// [`Measured::read_percentile_ns`] in seconds.
+    /// The latency in seconds that `percentile` (0 … 100) per cent of the reads did not exceed; see
+    /// [`Measured::read_percentile_ns`].
     pub fn read_percentile(&self, percentile: f64) -> Option<f64> {
         self.read_percentile_ns(percentile).map(|ns| ns / 1e9)
     }
@@ -179,7 +180,7 @@ impl Measured {
         Some(self.read_percentile_ns(percentile)? / other.read_percentile_ns(percentile)?)
     }
 
-    /// Requests measured.
+    /// Number of requests in the measurement that succeeded.
     pub fn requests(&self) -> u64 {
         self.report.all().requests
     }
@@ -194,7 +195,7 @@ impl Measured {
         self.report.seconds()
     }
 
-    /// Requests per second.
+    /// Requests of all kinds per second of the measurement.
     pub fn iops(&self) -> f64 {
         self.report.all().requests_per_s
     }

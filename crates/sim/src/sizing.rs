@@ -250,7 +250,7 @@ pub struct Sizing {
     pub data_drives: u64,
     /// Drives' worth of parity in a group.
     pub parity_drives: u64,
-    /// Equation 1.
+    /// How many R-groups keep up with the front end, by equation 1 of SWAN.
     pub groups: Groups,
     /// Equation 1 when the front end writes no faster than the network: a segment of each of its drives then
     /// takes data drives × segment ÷ network, and not *T_w*.

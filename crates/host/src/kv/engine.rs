@@ -89,7 +89,7 @@ pub struct Put<'a> {
     pub flags: u32,
     /// Expiry time in seconds of Unix time; 0 for never.
     pub expires: u32,
-    /// State flags of the item.
+    /// State flags of the item, such as stale and claimed.
     pub state: State,
     /// CAS value to set; None for a new one.
     pub cas: Option<u64>,
@@ -147,7 +147,7 @@ pub struct Figures {
     pub copied: u64,
     /// Tombstones written to flash: records that invalidate older ones of their key.
     pub tombstones: u64,
-    /// Damaged records read from flash.
+    /// Records read from flash that were damaged, with no intact copy.
     pub damaged: u64,
     /// Segments with a damaged end or summary, or with damage between records.
     pub damaged_segments: u64,

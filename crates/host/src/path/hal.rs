@@ -25,7 +25,7 @@ pub type QueueId = u32;
 pub struct Tag {
     /// The queue of the controller that the tag belongs to.
     pub queue: QueueId,
-    /// Slot number in the queue.
+    /// Number of the slot in its queue, from 0.
     pub number: u32,
 }
 

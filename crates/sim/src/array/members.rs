@@ -8,7 +8,7 @@ use tailcut_ssd::{Probe, SetId, Ssd};
 /// A member: a set of a drive; a drive that is not divided has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// The drive.
+    /// Number of the drive, from 0, that the member is on.
     pub drive: usize,
     /// Which of its sets.
     pub set: SetId,
@@ -56,7 +56,7 @@ impl Members {
         self.members.iter().map(disk).collect()
     }
 
-    /// One member.
+    /// The drive, NVM set and first sector of a member; panics if there is no such member.
     #[inline]
     pub fn get(&self, member: usize) -> Member {
         self.members[member]

@@ -52,7 +52,7 @@ impl Volume {
         }
     }
 
-    /// The array.
+    /// The array machine that the volume drives.
     pub fn array(&self) -> &Array<Fingerprint> {
         &self.array
     }

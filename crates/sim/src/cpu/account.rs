@@ -55,7 +55,7 @@ pub struct CpuTime {
 }
 
 impl CpuTime {
-    /// Adds time.
+    /// Adds `time` to what the core has spent on `on`.
     #[inline]
     pub fn add(&mut self, on: Spent, time: Nanos) {
         self.nanos[on as usize] += time.0;

@@ -26,7 +26,7 @@ pub struct RunQueue {
 /// A thread as its run queue sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// Its weight.
+    /// Share of the core relative to other ready threads, as the thread's nice level gives it.
     pub weight: u64,
     /// It is a competitor of the threads that are measured (see
     /// [`Machine::set_competitor`](super::Machine::set_competitor)).

@@ -23,7 +23,7 @@ pub enum Backing<P: Probe = ()> {
 }
 
 impl<P: Probe> Backing<P> {
-    /// The drives alone.
+    /// The drives, without the array or host in front of them.
     pub fn into_drives(self) -> Vec<Ssd<P>> {
         match self {
             Backing::Drive(drive) => vec![drive],

@@ -21,7 +21,7 @@ tailcut_base::choice! {
 /// A key-value server between the workload and its storage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KvConfig {
-    /// There is one.
+    /// Whether the workload is that of clients of a key-value server, rather than of a device.
     pub enabled: bool,
     /// Items that it holds at the start.
     pub items: u64,
@@ -31,7 +31,7 @@ pub struct KvConfig {
     pub connections: u32,
     /// Bytes of memory for items.
     pub memory: u64,
-    /// What it keeps.
+    /// Whether the server is a store that keeps everything, or a cache that evicts cold items.
     pub keep: Kept,
     /// What is set is durable when it is acknowledged.
     pub durable: bool,

@@ -15,7 +15,7 @@ pub(super) struct Connection {
     pub command: u32,
     /// The operation: to get or to set an item.
     pub op: Op,
-    /// Which item.
+    /// Number of the item that the command gets or sets.
     pub item: u64,
     /// Which version it sets.
     pub version: u64,
@@ -23,11 +23,11 @@ pub(super) struct Connection {
     pub from: Time,
     /// Up to when its time is accounted for.
     pub mark: Time,
-    /// Where it went.
+    /// Attribution of the command's time to causes, up to `mark`.
     pub spans: Spans,
     /// The command, until the server has received it.
     pub sent: Vec<u8>,
-    /// The answer.
+    /// The bytes of the answer received so far.
     pub answer: Vec<u8>,
     /// The server has received the command, and has no answer.
     pub is_waiting: bool,

@@ -31,7 +31,7 @@ tailcut_base::choice! {
 pub struct HostConfig {
     /// The I/O strategy: names joined by `+`; empty for no host at all.
     pub strategy: String,
-    /// Cores.
+    /// Number of cores of the host, siblings not counted.
     pub cores: u32,
     /// Each core shows as two.
     pub siblings: bool,
@@ -59,7 +59,7 @@ pub struct HostConfig {
     pub window: Nanos,
     /// From then on the window follows the time that threads take to be on their cores.
     pub window_feedback: bool,
-    /// What else runs.
+    /// What other threads do on the cores: nothing, I/O to a device of their own, or endless computing.
     pub background: Background,
     /// How many such threads.
     pub background_threads: u32,

@@ -12,11 +12,11 @@ const RESOLUTION: f64 = 10.0;
 /// Latencies of a set of requests, in ns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
-    /// The exact mean.
+    /// Mean latency in ns, exactly; 0 if there were no requests.
     pub mean_ns: f64,
     /// The percentiles of [`PERCENTILES`].
     pub points: Vec<Point>,
-    /// The exact maximum.
+    /// Highest latency in ns, exactly; 0 if there were no requests.
     pub max_ns: u64,
     /// The limit: the latency of such a request on a drive without any other work.
     pub bare_ns: f64,

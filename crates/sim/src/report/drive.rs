@@ -15,9 +15,9 @@ use tailcut_ssd::{Breakdown, CacheCounts, Figures, Probe, Ssd};
 pub struct DriveReport {
     /// Pages programmed for each page that the host's data needed. Limit: 1.
     pub write_amplification: Option<f64>,
-    /// Pages programmed.
+    /// Pages programmed, for the host and for collection.
     pub programs: Programs,
-    /// Blocks erased.
+    /// Blocks erased in the measurement, without erases that were reset.
     pub erases: u64,
     /// Erases for the host's pages in the long run, at the copies of a victim that were measured.
     pub erases_least: f64,
@@ -70,7 +70,7 @@ pub struct DriveReport {
     pub bus_utilisation: f64,
     /// Time of the link in use, to the host and to the drive.
     pub link_utilisation: [f64; 2],
-    /// Transactions by kind.
+    /// Number of transactions of each kind, and of the memory requests that they served.
     pub transactions: Vec<Transactions>,
     /// Transactions of one memory request, of several planes, of several dies, of both (the
     /// parallelism that Sprinkler calls NON-PAL, PAL1, PAL2 and PAL3).
@@ -86,7 +86,7 @@ pub struct DriveReport {
     /// The most transactions by which a chip's oldest waiting request was passed over, and the bound of
     /// the scheduler; both 0 where requests are not passed over.
     pub passed_over: [u32; 2],
-    /// The DRAM buffer.
+    /// Hits of reads and writes in the DRAM buffer, in pages.
     pub buffer: ReadHits,
     /// The read cache, where there is one.
     pub cache: Option<CacheReport>,
@@ -103,7 +103,7 @@ pub struct TimeBreakdown {
     pub bus_contention: f64,
     /// Cells are at work, and the line's bus phases are over.
     pub cell_active: f64,
-    /// Everything else.
+    /// The rest: nothing of the line is on the bus or waits for it, and its cells are not at work.
     pub idle: f64,
 }
 
@@ -121,7 +121,7 @@ pub struct Programs {
 pub struct Wear {
     /// Erases of the least worn block.
     pub least: u32,
-    /// The mean.
+    /// Mean number of erases per block.
     pub mean: f64,
     /// Erases of the most worn block.
     pub most: u32,
@@ -147,9 +147,9 @@ pub struct Preemptions {
 /// Transactions of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Transactions {
-    /// The kind.
+    /// The kind of operation, such as `user read` or `erase`.
     pub kind: String,
-    /// Transactions.
+    /// Number of transactions of this kind that ended in the measurement.
     pub transactions: u64,
     /// Memory requests that they served.
     pub served: u64,
@@ -188,7 +188,7 @@ pub struct ReadHits {
 
 /// The measurement that the figures of a drive belong to.
 pub(super) struct Measurement {
-    /// Its length.
+    /// Length of the measurement in seconds.
     pub seconds: f64,
     /// Share of it during which the busiest resource was needed.
     pub busiest: f64,

@@ -9,9 +9,9 @@ use tailcut_ssd::Service;
 /// The statistics of a host during the measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HostReport {
-    /// Its I/O strategy.
+    /// The I/O strategy as the scenario gives it: names joined by `+`.
     pub strategy: String,
-    /// Cores, siblings counted.
+    /// Number of cores as the scheduler sees them: a core with a sibling counts as two.
     pub cpus: usize,
     /// The time account of the cores, the largest share first; the shares add up to 1.
     pub cpu_time: Vec<CpuShare>,
@@ -38,9 +38,9 @@ pub struct HostReport {
 /// How well times of one kind were predicted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PredictionReport {
-    /// The predicted service.
+    /// Name of the service whose end was predicted, such as `flash` or `transfer`.
     pub of: String,
-    /// Number of predictions.
+    /// Number of predictions; a service without any is left out.
     pub count: u64,
     /// Mean of the observed times in ns.
     pub mean_ns: f64,

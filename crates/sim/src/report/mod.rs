@@ -216,7 +216,7 @@ impl Report {
         if elapsed == 0 { 0.0 } else { self.queue_stall_ns as f64 / elapsed as f64 }
     }
 
-    /// The busiest resource.
+    /// The busiest resource of the run, which limits its throughput; `None` if there is none.
     pub fn bottleneck(&self) -> Option<&Resource> {
         self.resources.first()
     }

@@ -19,7 +19,7 @@ pub struct KindReport {
     pub requests_per_s: f64,
     /// Bytes per second, of the same requests.
     pub bytes_per_s: f64,
-    /// Latencies.
+    /// Latencies of the requests, from the moment at which each was due to its end.
     pub latency: Curve,
     /// The waits of all of them, by cause.
     pub waits: Vec<Wait>,

@@ -13,7 +13,7 @@ use tailcut_workload::lsm::{Operation, Store};
 pub struct StoreReport {
     /// Keys of the store; of one that grows, those at the end.
     pub keys: u64,
-    /// Gets that ended.
+    /// Gets that ended in the measurement; 0 for a store with clients, whose operations are in `operations`.
     pub gets: u64,
     /// Gets per second.
     pub gets_per_s: f64,
@@ -33,7 +33,7 @@ pub struct StoreReport {
     /// cache; none without a page cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page_cache_hit_share: Option<f64>,
-    /// Puts.
+    /// Puts of the store in the measurement.
     pub puts: u64,
     /// Puts per second, until the last of them.
     pub puts_per_s: f64,
@@ -69,9 +69,9 @@ pub struct StoreReport {
 /// Operations of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OperationReport {
-    /// The kind: read, update, insert.
+    /// The kind of operation: `read`, `update` or `insert`.
     pub kind: String,
-    /// How many ended.
+    /// Operations of this kind that ended in the measurement.
     pub count: u64,
     /// Operations of this kind per second.
     pub per_s: f64,
@@ -120,9 +120,9 @@ impl OperationReport {
 /// A level of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LevelReport {
-    /// Its files.
+    /// Number of files in the level.
     pub files: u64,
-    /// Their bytes.
+    /// Size of the level's files in bytes.
     pub bytes: u64,
 }
 

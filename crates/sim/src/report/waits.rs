@@ -26,7 +26,7 @@ pub struct Tail {
 /// One cause's part in a set of requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Wait {
-    /// The cause.
+    /// Label of the cause of the wait, such as `chip: erase`.
     pub cause: String,
     /// Mean time per request, in ns.
     pub mean_ns: f64,

@@ -47,7 +47,7 @@ macro_rules! with_world {
 }
 
 impl<P: Probe> AnyWorld<P> {
-    /// The drives alone.
+    /// The drives, without whatever is in front of them.
     pub fn into_drives(self) -> Vec<Ssd<P>> {
         match self {
             AnyWorld::Drive(world) => vec![world.device],

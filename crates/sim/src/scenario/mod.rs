@@ -190,7 +190,7 @@ pub struct Scenario {
     pub seed: u64,
     /// Pages keep fingerprints, and every read is checked.
     pub content: bool,
-    /// The drive.
+    /// The drive, of which a scenario with an array or a host may have several.
     pub device: SsdConfig,
     /// How the drive is prepared.
     pub precondition: Precondition,

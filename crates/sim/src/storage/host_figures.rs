@@ -8,11 +8,11 @@ use tailcut_ssd::Service;
 /// How long handlers of the controller's interrupts have been at work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handlers {
-    /// How many there have been.
+    /// Number of handlers of interrupts that have run.
     pub count: u64,
-    /// All of them together.
+    /// Time that all handlers have been at work, summed up.
     pub total: Nanos,
-    /// The longest.
+    /// The longest time that a single handler was at work.
     pub longest: Nanos,
 }
 
@@ -29,26 +29,26 @@ impl Handlers {
 pub struct PredictionFigures {
     /// Mean of the observed times.
     pub mean: f64,
-    /// Their standard deviation.
+    /// Standard deviation of the observed times, in ns.
     pub deviation: f64,
     /// Mean of the predicted times.
     pub predicted: f64,
     /// Root of the mean square of the errors.
     pub error: f64,
-    /// How many predictions.
+    /// Number of predictions.
     pub count: u64,
 }
 
 /// The statistics of a host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostFigures {
-    /// Cores, siblings counted.
+    /// Number of cores as the scheduler sees them: a core with a sibling counts as two.
     pub cpus: usize,
-    /// How long it was measured.
+    /// Length of the measurement.
     pub elapsed: Nanos,
     /// The time account of all cores together; adds up to `elapsed` for each.
     pub time: CpuTime,
-    /// Context switches.
+    /// Number of context switches on all cores in the measurement.
     pub switches: u64,
     /// Handlers of the controller's interrupts.
     pub handlers: Handlers,

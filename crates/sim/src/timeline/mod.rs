@@ -25,20 +25,20 @@ pub struct Timeline {
     pub from_ns: u64,
     /// When the measurement ends, somewhere in the last slot.
     pub until_ns: u64,
-    /// How long a slot is.
+    /// Length of a slot in ns.
     pub slot_ns: u64,
-    /// How many there are.
+    /// Number of slots.
     pub slots: usize,
     /// Requests of each kind that occurred, by the moment at which they ended.
     pub kinds: Vec<KindTimeline>,
-    /// Each drive.
+    /// The counters of each drive, in the order of their numbers.
     pub drives: Vec<DriveTimeline>,
-    /// Chips.
+    /// What held the ready/busy lines of chips, by row and column.
     pub chips: ChipMap,
     /// Members of an array with tokens, by what they did with theirs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<MemberTimeline>,
-    /// Epochs that began, of such an array.
+    /// Number of epochs that began in each slot, of an array with tokens.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub epochs: Vec<u64>,
     /// Blocks that collection of an array's log moved, of an array that writes one.
@@ -52,17 +52,18 @@ pub struct Timeline {
 /// Requests of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KindTimeline {
-    /// The kind.
+    /// The kind of request: read, write, trim or flush.
     pub kind: String,
-    /// Requests.
+    /// Requests that succeeded, by the slot in which they ended.
     pub requests: Vec<u64>,
-    /// Bytes that they moved.
+    /// Bytes that the requests moved.
     pub bytes: Vec<u64>,
     /// Requests that did not succeed.
     pub errors: Vec<u64>,
-    /// The sum of their latencies, in ns.
+    /// The sum of the latencies of the requests, in ns.
     pub latency_ns: Vec<u64>,
-    /// The latency that half of them did not exceed, at most 1/16 too high.
+    /// The latency that half of the requests did not exceed, at most 1/16 too high; `None` where they are
+    /// fewer than 2.
     pub p50_ns: Vec<Option<u64>>,
     /// The latency that 99 % of them did not exceed, at most 1/16 too high; `None` where they are fewer
     /// than 100.
@@ -70,22 +71,22 @@ pub struct KindTimeline {
     /// The latency that 99.9 % of them did not exceed, at most 1/16 too high; `None` where they are fewer
     /// than 1000.
     pub p999_ns: Vec<Option<u64>>,
-    /// The longest latency.
+    /// The longest latency of a slot in ns; 0 where no request succeeded.
     pub max_ns: Vec<u64>,
 }
 
 /// One drive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DriveTimeline {
-    /// Read commands completed.
+    /// Read commands completed in each slot.
     pub reads: Vec<u64>,
-    /// Write commands completed.
+    /// Write commands completed in each slot.
     pub writes: Vec<u64>,
     /// Pages programmed with data of the host.
     pub programmed_user: Vec<u64>,
     /// Pages programmed by garbage collection and wear levelling.
     pub programmed_gc: Vec<u64>,
-    /// Blocks erased.
+    /// Blocks erased in each slot.
     pub erases: Vec<u64>,
 }
 
@@ -104,18 +105,18 @@ pub struct ChipMap {
 /// A row of the map of chips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChipRow {
-    /// The drive.
+    /// Number of the drive, from 0, that the chips are in.
     pub drive: usize,
     /// Its first chip in this row (or die, where dies have lines of their own).
     pub first: usize,
-    /// How many share the row.
+    /// Number of chips that share the row.
     pub chips: usize,
 }
 
 /// Time of chips by one kind of holder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HeldBy {
-    /// The kind.
+    /// What held the chips, in the words of [`HELD_BY`].
     pub holder: String,
     /// Parts per thousand by row and column.
     pub rows: Vec<Vec<u16>>,
@@ -136,9 +137,9 @@ pub struct MemberTimeline {
 /// In the rest it was idle.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GroupTimeline {
-    /// It was the front end.
+    /// Parts per thousand of the looks at which the group was the front end.
     pub front: Vec<u16>,
-    /// It was collected.
+    /// Parts per thousand of the looks at which the group was being collected.
     pub collecting: Vec<u16>,
 }
 

@@ -19,7 +19,7 @@ pub struct Attribution {
 /// One cause's share in a set of requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
-    /// The cause.
+    /// The cause that the time was spent on.
     pub cause: Cause,
     /// Mean time per request, in ns.
     pub mean_ns: f64,
@@ -41,7 +41,7 @@ pub struct LatencyRange {
 }
 
 impl LatencyRange {
-    /// Number of requests.
+    /// Number of requests in the range.
     pub fn count(&self) -> u64 {
         self.ranks.end - self.ranks.start
     }
@@ -50,7 +50,7 @@ impl LatencyRange {
 /// Some of the requests, by rank.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Part {
-    /// Number of requests.
+    /// Number of requests in the part.
     pub count: u64,
     /// The time that they spent on each cause, in ns.
     pub nanos: [u128; CAUSES],
@@ -85,12 +85,12 @@ impl Default for Attribution {
 }
 
 impl Attribution {
-    /// Nothing yet.
+    /// An attribution without any requests.
     pub fn new() -> Attribution {
         Attribution { counts: vec![0; ROWS], nanos: vec![0; ROWS * CAUSES] }
     }
 
-    /// Adds a request.
+    /// Adds a request with its latency and the spans that make it up.
     #[inline(always)]
     pub fn record(&mut self, latency: Nanos, spans: &Spans) {
         let row = row_of(latency);
@@ -111,7 +111,7 @@ impl Attribution {
         }
     }
 
-    /// Requests counted.
+    /// Number of requests added.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }

@@ -32,11 +32,11 @@ impl Limits {
 /// Where a run stands.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// Requests completed.
+    /// Number of requests completed so far, preparation included.
     pub completed: u64,
     /// Requests that there will be, if known.
     pub expected: Option<u64>,
-    /// Virtual time.
+    /// The virtual time that the run has reached.
     pub now: Time,
     /// Virtual time at which nothing more is issued, if there is a limit.
     pub until: Option<Time>,

@@ -77,11 +77,11 @@ pub struct Overload {
 
 /// Sources, a device, and the state of their interaction.
 pub struct World<D: Device> {
-    /// The device.
+    /// The device that the sources issue their requests to.
     pub device: D,
-    /// The measurements.
+    /// The statistics of requests since the end of preparation and ramp.
     pub stats: Stats,
-    /// Rounds, where they were asked for.
+    /// Rounds by which steady state is judged; none are counted unless the limits give their length.
     pub rounds: Rounds,
     checker: Checker,
     issuers: Vec<Issuer>,

@@ -6,11 +6,11 @@ use tailcut_base::{Nanos, Time};
 /// What happened in one round.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Round {
-    /// Requests completed.
+    /// Requests that completed in the round.
     pub requests: u64,
-    /// Sectors moved.
+    /// Sectors of 512 bytes that these requests moved.
     pub sectors: u64,
-    /// Sum of latencies in ns.
+    /// Sum of the latencies of the requests that completed in the round, in ns.
     pub latency_sum: u128,
 }
 

@@ -26,13 +26,13 @@ pub struct Collected {
 /// Counters of a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogFigures {
-    /// Blocks written by the host.
+    /// Blocks of 4 KiB that the host has written to the log.
     pub host_blocks: u64,
-    /// Blocks moved by collection.
+    /// Valid blocks of the host that collection has appended again.
     pub moved_blocks: u64,
     /// Descriptors written: one block for each batch of the log.
     pub descriptors: u64,
-    /// Padding blocks of incomplete stripes.
+    /// Blocks without data that were written only to complete a stripe.
     pub padding: u64,
     /// Blocks of checkpoints, including their copies.
     pub checkpoint_blocks: u64,
@@ -48,15 +48,15 @@ pub struct LogFigures {
     pub rows_without_summary: u64,
     /// Rows that could not be collected because of unreadable blocks.
     pub rows_stuck: u64,
-    /// Free rows of each group.
+    /// Number of free rows of each R-group at the moment.
     pub free_rows: Vec<u32>,
-    /// The group being written.
+    /// Number of the R-group that is being written (front-end).
     pub front: u32,
-    /// The group being collected.
+    /// Number of the R-group that is being collected; `None` if there is none.
     pub collecting: Option<u32>,
     /// Number of changes of the front-end.
     pub rotations: u64,
-    /// Requests that had to wait for collection.
+    /// Requests of the host that had to wait until collection had freed space.
     pub throttled: u64,
     /// Reads from the group being written.
     pub reads_front: GroupReads,

@@ -17,7 +17,7 @@ pub struct ReadCounts {
     pub corrupt: u64,
     /// Blocks rewritten after errors or wrong data.
     pub repaired: u64,
-    /// Reads whose data is lost.
+    /// Reads whose data could neither be read nor reconstructed.
     pub lost: u64,
 }
 

@@ -9,13 +9,13 @@ use tailcut_base::Nanos;
 pub struct EpochFigures {
     /// Epochs that have begun, of all token groups.
     pub epochs: u64,
-    /// Length of the longest epoch.
+    /// Length of the longest epoch that has ended.
     pub longest_epoch: Nanos,
     /// Blocks written to drives for the host, repair and rebuilding; each copy counts.
     pub written: u64,
     /// Copies that were never written because the block was overwritten before.
     pub superseded: u64,
-    /// Blocks of descriptors written.
+    /// Blocks of descriptors written, with those that only merge others.
     pub descriptors: u64,
     /// Descriptor blocks written only to merge the entries of others.
     pub merges: u64,

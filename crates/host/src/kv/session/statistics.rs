@@ -32,11 +32,11 @@ pub struct Statistics {
     pub decr_hits: u64,
     /// Decrements (`decr`, `ma`) of items that did not exist.
     pub decr_misses: u64,
-    /// `cas` on missing items.
+    /// Storage commands with a CAS value on items that did not exist.
     pub cas_misses: u64,
-    /// `cas` that stored.
+    /// Storage commands with a CAS value that matched.
     pub cas_hits: u64,
-    /// `cas` with a value other than the item's.
+    /// Storage commands with a CAS value other than the item's.
     pub cas_badval: u64,
     /// Items found among `cmd_touch`.
     pub touch_hits: u64,
@@ -55,9 +55,9 @@ pub struct Statistics {
 /// Counters of a shard; those of several can be added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
-    /// Counters of client commands.
+    /// Counters of client commands since the start or the last `stats reset`.
     pub statistics: Statistics,
-    /// Counters of the engine.
+    /// Counters of the engine since it was opened; `stats reset` keeps them.
     pub engine: Figures,
     /// Counters of what leaves each tier.
     pub tiers: TierFigures,
@@ -65,7 +65,7 @@ pub struct Sums {
     pub items: u64,
     /// Size of the index in bytes.
     pub index_bytes: u64,
-    /// Memory for items in bytes.
+    /// Size of the memory for items in bytes, in use or not.
     pub memory: u64,
     /// Memory in use in bytes, by records of items and by records that were replaced since their segment was
     /// filled.

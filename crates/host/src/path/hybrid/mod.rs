@@ -161,7 +161,7 @@ impl Hybrid {
         self.mode
     }
 
-    /// Number of changes of mode.
+    /// Number of times that the mode has changed since the start.
     pub fn changes(&self) -> u64 {
         self.changes
     }

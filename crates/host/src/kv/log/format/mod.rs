@@ -24,9 +24,9 @@ use crate::kv::settings::MOST_UNITS;
 /// A store's superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Superblock {
-    /// Unique name of the store.
+    /// Random identity of the store.
     pub store: u128,
-    /// Seed of the key hashes.
+    /// Seed of the hashes by which items are indexed.
     pub seed: u64,
     /// Number of blocks of 4 KiB in a segment.
     pub segment_blocks: u32,
@@ -34,7 +34,7 @@ pub struct Superblock {
     pub segments: u32,
     /// Number of times the store was opened.
     pub run: u32,
-    /// Number of superblock writes.
+    /// Number of times that the superblock was written: the copy with the higher number is the latest.
     pub count: u64,
     /// Records in segments with sequences up to this one are invalid: the store was flushed.
     pub flushed: u64,
@@ -233,7 +233,7 @@ pub struct Foot {
 /// wrong place counts as damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndOf {
-    /// The name of the store.
+    /// Identity of the store: [`Superblock::store`].
     pub store: u128,
     /// Number of the segment on the disk.
     pub number: SegmentId,
