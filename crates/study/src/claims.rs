@@ -28,7 +28,7 @@ impl Paper {
         Paper::ALL.into_iter().find(|paper| study.starts_with(paper.prefix()))
     }
 
-    /// Its name.
+    /// Short name of the paper, as reports print it.
     pub fn name(self) -> &'static str {
         match self {
             Paper::Sprinkler => "Sprinkler",
@@ -83,7 +83,7 @@ impl Claims {
         self.counted
     }
 
-    /// These and others.
+    /// The sum of both counts of claims.
     pub fn and(self, others: Claims) -> Claims {
         Claims { hold: self.hold + others.hold, counted: self.counted + others.counted }
     }
@@ -114,12 +114,12 @@ pub struct Summary {
 }
 
 impl OfPaper {
-    /// The paper.
+    /// The paper that the claims are of.
     pub fn paper(self) -> Paper {
         self.paper
     }
 
-    /// Its claims.
+    /// How many claims of the paper were counted, and how many of them hold.
     pub fn claims(self) -> Claims {
         self.claims
     }

@@ -62,7 +62,7 @@ pub const DEEP: u32 = (256 << 10) / 4 / 64;
 /// The share of VAS's saturated throughput at which latencies are compared.
 const CARRIED: f64 = 0.9;
 
-/// The sixteen workloads.
+/// The loads of the sixteen workloads of Sprinkler's table 1, in its order.
 pub fn table_1() -> Vec<Load> {
     let rows = Workload::all().iter().copied().filter(|workload| workload.row().is_some());
     rows.map(Load::Table).collect()

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 /// A finished study, in the one shape that all studies share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Table {
-    /// Its name.
+    /// Name of the study, as on the command line.
     pub study: String,
     /// Version of the program.
     pub version: Cow<'static, str>,
@@ -17,7 +17,7 @@ pub struct Table {
     /// Notes on all rows, each as a sentence; left out where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// The rows.
+    /// The figures of the study, in the order in which they are printed.
     pub rows: Vec<Row>,
 }
 
@@ -57,7 +57,7 @@ impl Table {
 pub struct Row {
     /// The case that was run, in words.
     pub case: String,
-    /// The measured quantity.
+    /// The measured quantity in words, such as `gain`.
     pub quantity: String,
     /// Its unit: "B/s", "1/s", "B", "s", "us", "share" (1 is all), "x" (a factor), "pairs" (of an order).
     pub unit: Cow<'static, str>,
@@ -74,7 +74,7 @@ pub struct Row {
     /// Where that figure comes from, if the paper does not print it; left out where it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub basis: Option<Basis>,
-    /// Our figure.
+    /// The figure that the simulation gave; `None` if nothing could be measured.
     pub measured: Option<f64>,
     /// Ours over the paper's; of an effect, our change over the paper's.
     pub ratio: Option<f64>,

@@ -25,7 +25,7 @@ pub struct LanePlan {
     pub repeat: bool,
     /// Sectors left out between a request and its sequential successor (fio's `rw=write:4k`).
     pub skip: u64,
-    /// Latency class.
+    /// Latency class of the requests.
     pub class: Class,
 }
 
@@ -165,8 +165,8 @@ impl Lane {
 /// The random streams that place requests, one per purpose.
 #[derive(Clone, Debug)]
 pub(super) struct Draws {
-    /// Slots.
+    /// The draws of the slots that random requests start at.
     pub address: Stream,
-    /// Random or sequential.
+    /// The draws of whether a request is random or sequential.
     pub walk: Stream,
 }

@@ -34,7 +34,7 @@ struct Run {
 /// in flight, and the merge waits for them to keep up.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// Its purpose.
+    /// Whether the job flushes a memtable or compacts files.
     pub purpose: JobPurpose,
     /// The files that it writes.
     pub outputs: Vec<u32>,

@@ -5,9 +5,9 @@ use super::law::Law;
 /// Entries spread evenly over the keys `lo..=hi`, one version of a key at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The lowest key.
+    /// The lowest key of the range.
     pub lo: u64,
-    /// The highest key.
+    /// The highest key of the range, inclusive.
     pub hi: u64,
     /// How many keys of the range there are; at least 1, at most all of them.
     pub entries: u64,

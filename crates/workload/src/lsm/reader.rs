@@ -13,9 +13,9 @@ use tailcut_base::{Op, Time};
 /// A block that a get looks into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The file.
+    /// Number of the file that the block belongs to.
     pub file: u32,
-    /// Its block.
+    /// Number of the block in its file, from 0.
     pub block: u64,
     /// The filter was wrong: the key is not there.
     is_false: bool,

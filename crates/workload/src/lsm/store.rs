@@ -155,12 +155,12 @@ impl Store {
         Ok(store)
     }
 
-    /// The store's statistics.
+    /// Counters and latencies of the store since it began to count.
     pub fn figures(&self) -> &Figures {
         &self.figures
     }
 
-    /// Its files.
+    /// The files of the store, level by level.
     pub fn tree(&self) -> &Tree {
         &self.tree
     }
@@ -180,12 +180,12 @@ impl Store {
         self.sealed.iter().chain([&self.memtable]).map(|memtable| memtable.puts).sum()
     }
 
-    /// Its region.
+    /// The free and the occupied blocks of the region.
     pub fn space(&self) -> &Space {
         &self.space
     }
 
-    /// The store's parameters.
+    /// The parameters that the store was built from.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }

@@ -9,7 +9,7 @@ use tailcut_base::random::mix64;
 /// A sorted file. Its number is its place among all files that there have ever been.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// Its number.
+    /// Number of the file among all files that there have ever been.
     pub id: u32,
     /// Its key range and entries.
     pub span: Span,

@@ -41,7 +41,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// No files.
+    /// A tree without files.
     pub fn new() -> Tree {
         Tree {
             tables: Vec::new(),

@@ -32,9 +32,9 @@ pub enum State {
 /// The thread that puts.
 #[derive(Clone, Debug)]
 pub struct Writer {
-    /// Its state.
+    /// What the thread does at the moment, or what it waits for.
     pub state: State,
-    /// Puts left.
+    /// Number of puts that are still to be done.
     pub left: u64,
     /// When its last put was due, for its rate.
     pub begun: Time,

@@ -11,9 +11,9 @@ pub struct Record {
     /// The disk that it went to: the trace's own number, or the place in the order of appearance
     /// where the format has names ([`super::Trace::disk_label`]).
     pub disk: u32,
-    /// The operation.
+    /// What was requested: read, write, trim or flush.
     pub op: Op,
-    /// Force unit access.
+    /// Force unit access: the write had to be durable before it completed.
     pub fua: bool,
     /// First byte on the disk; 0 for a flush.
     pub offset: u64,

@@ -18,13 +18,13 @@ pub struct Records {
     pub at: Vec<u64>,
     /// The disk that it went to: see [`Record::disk`].
     pub disk: Vec<u32>,
-    /// The operation: [`Op::index`](tailcut_base::Op::index).
+    /// What each record requested, as a number: [`Op::index`](tailcut_base::Op::index).
     pub op: Vec<u8>,
     /// 1 for force unit access, 0 otherwise.
     pub fua: Vec<u8>,
-    /// First byte on the disk.
+    /// First byte of each record on its disk; 0 for a flush.
     pub offset: Vec<u64>,
-    /// Number of bytes.
+    /// Number of bytes of each record; 0 only for a flush.
     pub bytes: Vec<u64>,
     /// The response times in ns; [`Records::NO_RESPONSE`] where the trace does not contain one.
     pub responses: Vec<u64>,

@@ -41,11 +41,11 @@ pub enum ProblemError {
 /// A test of one candidate under the load of one row.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    /// The candidate's drive.
+    /// The drive that the candidate's parameters describe.
     pub device: SsdConfig,
-    /// The load.
+    /// The load of the row that the candidate is tested under.
     pub load: Load,
-    /// How long it runs.
+    /// How long the test runs.
     pub test: TestRun,
 }
 

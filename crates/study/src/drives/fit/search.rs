@@ -18,9 +18,9 @@ pub struct Search {
 /// The best candidate so far.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Best {
-    /// Its parameters.
+    /// The parameters of the best candidate.
     pub candidate: Candidate,
-    /// Its mean cost over all rows.
+    /// Mean cost of the best candidate over all rows.
     pub cost: f64,
 }
 
@@ -33,7 +33,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Candidates evaluated.
+    /// Number of candidates that have been evaluated so far.
     pub fn evaluations(&self) -> usize {
         self.generations.iter().map(Vec::len).sum()
     }
