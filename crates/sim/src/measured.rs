@@ -41,9 +41,9 @@ pub struct Measured {
     pub drives: Vec<Figures>,
     /// The latencies of all requests.
     pub all: LatencyHistogram,
-    /// The latencies of its reads.
+    /// Latencies of the reads in the measurement.
     pub reads: LatencyHistogram,
-    /// The latencies of its writes.
+    /// Latencies of the writes in the measurement.
     pub writes: LatencyHistogram,
     /// What its array did, if it writes a log; with what it did during preparation.
     pub log: Option<LogFigures>,
@@ -51,7 +51,7 @@ pub struct Measured {
     pub epochs: Option<EpochFigures>,
     /// The share of its drives' space that the host can use.
     pub usable: f64,
-    /// What its host did, if one is modelled.
+    /// What the host did in the measurement; `None` unless one is modelled.
     pub host: Option<HostFigures>,
     /// What its key-value server did, if there is one.
     pub kv: Option<KvFigures>,
@@ -185,7 +185,7 @@ impl Measured {
         self.report.all().requests
     }
 
-    /// Requests that did not succeed.
+    /// Number of requests in the measurement that did not succeed.
     pub fn errors(&self) -> u64 {
         self.report.all().errors
     }

@@ -73,7 +73,7 @@ impl RequestLog {
         }
     }
 
-    /// How many requests are kept.
+    /// Number of requests that are kept.
     pub fn len(&self) -> usize {
         self.number.len()
     }

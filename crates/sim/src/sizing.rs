@@ -230,9 +230,9 @@ pub fn groups_at(costs: &Costs, utilisation: f64) -> Groups {
 /// An array for a network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sizing {
-    /// Bytes per second that the network brings.
+    /// Rate in bytes per second at which the network delivers data.
     pub network_bytes_per_s: f64,
-    /// Share of the disks that holds data.
+    /// Share of the drives' space that holds data, 0 … 1.
     pub fill: f64,
     /// The fill of the space that is not kept erased ahead of writes, *u_d*.
     pub fill_beside: f64,
@@ -255,7 +255,7 @@ pub struct Sizing {
     /// Equation 1 when the front end writes no faster than the network: a segment of each of its drives then
     /// takes data drives × segment ÷ network, and not *T_w*.
     pub equation_at_network: f64,
-    /// Drives of all groups.
+    /// Number of drives of all groups.
     pub drives: u64,
     /// Bytes that collection reads, and bytes that it writes, for each byte from the network:
     /// *u* ÷ (1 − *u*).

@@ -10,7 +10,7 @@ use tailcut_ssd::{Probe, SetId, Ssd};
 pub struct Member {
     /// Number of the drive, from 0, that the member is on.
     pub drive: usize,
-    /// Which of its sets.
+    /// The NVM set of the drive that is the member; the only one if the drive is not divided.
     pub set: SetId,
     /// The sector of the drive that is the member's first.
     pub first_sector: u64,
@@ -62,7 +62,7 @@ impl Members {
         self.members[member]
     }
 
-    /// How many, in words.
+    /// The members in words, with their number.
     pub fn name(&self) -> String {
         let count = self.members.len();
         if self.are_sets { format!("{count} sets of") } else { format!("{count} x") }

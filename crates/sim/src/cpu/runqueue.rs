@@ -34,7 +34,7 @@ pub struct Claim {
 }
 
 impl RunQueue {
-    /// How many threads are ready.
+    /// Number of threads that are ready.
     pub fn len(&self) -> usize {
         self.ready.len()
     }
@@ -68,13 +68,13 @@ impl RunQueue {
         self.competing += if claim.competes { claim.weight } else { 0 };
     }
 
-    /// The thread that has had the least.
+    /// The ready thread with the least virtual runtime, and that runtime; `None` if none is ready.
     #[inline]
     pub fn first(&self) -> Option<(u64, ThreadId)> {
         self.ready.peek().map(|&Reverse((runtime, _, thread))| (runtime, thread))
     }
 
-    /// Takes that thread, whose claim the caller knows.
+    /// Takes the thread with the least virtual runtime; `claim` gives its weight.
     #[inline]
     pub fn pop(&mut self, claim: impl Fn(ThreadId) -> Claim) -> Option<ThreadId> {
         let Reverse((_, _, thread)) = self.ready.pop()?;

@@ -21,7 +21,7 @@ pub struct ArrayReport {
     pub groups: u32,
     /// Number of members: drives, or NVM sets of one drive.
     pub drives: u32,
-    /// They are the NVM sets of one drive.
+    /// Whether the members are the NVM sets of one drive.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub over_sets: bool,
     /// When the sources that count began, in ns since the start of preparation.
@@ -44,10 +44,10 @@ pub struct ArrayReport {
     /// behind a key-value server.
     #[serde(default)]
     pub write_amplification: Option<f64>,
-    /// Of a layout that writes a log: what it did.
+    /// What the log has done; only of layouts that write one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<LogReport>,
-    /// Of the layout with token groups: what its epochs did.
+    /// What the epochs have done; only of layouts with tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epochs: Option<EpochReport>,
     /// The statistics of each member, in the order of their numbers.
@@ -65,7 +65,7 @@ pub struct EpochReport {
     pub epochs: u64,
     /// Length of the longest epoch in ns.
     pub longest_ns: u64,
-    /// Blocks written to drives; both copies count.
+    /// Blocks written to drives; each copy counts.
     pub written: u64,
     /// Copies that were not written because a newer write had come.
     pub superseded: u64,
@@ -114,23 +114,23 @@ pub struct StageReport {
 /// The statistics of an array's log, including preparation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogReport {
-    /// Bytes that the host wrote.
+    /// Bytes that the host wrote to the log.
     pub host_bytes: u64,
     /// Blocks that collection moved for each that the host wrote. Limit: 0.
     pub moved: f64,
     /// Descriptors, padding and checkpoints for each block that the host wrote. Limit: 0.
     pub overhead: f64,
-    /// Rows of segments that were collected.
+    /// Rows of segments that collection has emptied.
     pub rows_collected: u64,
-    /// Share of their blocks that was valid.
+    /// Mean share of valid blocks in the rows that were collected, 0 … 1.
     pub victim_utilisation: f64,
     /// Rows of each R-group that are free at the end.
     pub free_rows: Vec<u32>,
-    /// How often the front end passed on.
+    /// Number of times that the front end passed on to another R-group.
     pub rotations: u64,
     /// Requests that were held back because collection could not keep up.
     pub throttled: u64,
-    /// Reads by the R-group that they went to.
+    /// Reads by the state of the R-group that they went to.
     pub reads: Vec<GroupReport>,
 }
 

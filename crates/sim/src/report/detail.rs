@@ -35,7 +35,7 @@ pub struct KindDetail {
     pub kind: String,
     /// Percentile and the latency in ns that it stands for, at most 0.1 % too high; up to the last request.
     pub curve: Vec<(f64, u64)>,
-    /// The fast ones first.
+    /// The requests by bands of latency, the fastest band first.
     pub bands: Vec<Band>,
 }
 
@@ -51,7 +51,7 @@ pub struct Band {
     pub requests: u64,
     /// The latency of the fastest of them in ns, at most 0.1 % too high.
     pub from_ns: u64,
-    /// Where their time went, the largest part first.
+    /// What the requests of the band waited for, the largest part first.
     pub waits: Vec<Wait>,
 }
 

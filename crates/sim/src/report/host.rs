@@ -21,9 +21,9 @@ pub struct HostReport {
     pub switches_per_request: f64,
     /// Handlers of the controller's interrupts per request.
     pub interrupts_per_request: f64,
-    /// The longest of them in ns.
+    /// The longest time in ns that a single interrupt handler was at work.
     pub longest_handler_ns: u64,
-    /// Requests per second of background threads.
+    /// Requests that the background threads completed, per second.
     pub background_per_s: f64,
     /// Root of the mean square error in ns with which the ends of reads were announced, if they were.
     pub prediction_error_ns: Option<f64>,

@@ -18,7 +18,7 @@ pub struct KvReport {
     pub from_flash_latency: Curve,
     /// The time that `get`s answered from flash waited for the drive or array alone.
     pub flash_latency: Curve,
-    /// `get`s for items that were not there.
+    /// `get`s for items that did not exist.
     pub misses: u64,
     /// `set`s that were stored.
     pub sets: u64,
@@ -40,7 +40,7 @@ pub struct KvReport {
     pub copied_bytes: u64,
     /// Items that the server evicted for lack of space.
     pub evicted: u64,
-    /// Segments of the log that came free.
+    /// Segments of the log that were reclaimed.
     pub reclaimed: u64,
 }
 

@@ -56,7 +56,7 @@ pub struct Report {
     /// Digest of the history of all requests, 16 hexadecimal digits: two runs of one scenario
     /// agree on it.
     pub digest: String,
-    /// The preset that the drive started from.
+    /// Name of the preset that the drive's configuration started from.
     pub drive_name: String,
     /// The array, where the drives form one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,10 +64,10 @@ pub struct Report {
     /// The host, where one is modelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostReport>,
-    /// The key-value server, where there is one.
+    /// What the key-value server did; `None` unless there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kv: Option<KvReport>,
-    /// Bytes that the host can address.
+    /// Size in bytes of the device that the workload ran on.
     pub capacity_bytes: u64,
     /// Writes complete in a volatile cache: a power cut loses them until they are flushed. False if all had
     /// force unit access.
@@ -104,7 +104,7 @@ pub struct Report {
     pub kinds: Vec<KindReport>,
     /// The least work of each resource for these requests, the busiest first.
     pub resources: Vec<Resource>,
-    /// The drive; of an array, its first.
+    /// What the drive did; of an array, its first drive.
     pub drive: DriveReport,
     /// The store, where the workload is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -35,7 +35,7 @@ pub struct StoreReport {
     pub page_cache_hit_share: Option<f64>,
     /// Puts of the store in the measurement.
     pub puts: u64,
-    /// Puts per second, until the last of them.
+    /// Puts per second, from the beginning of the measurement to the last put.
     pub puts_per_s: f64,
     /// Time in ns that the writer stood still. Limit: 0.
     pub stalled_ns: u64,
@@ -43,11 +43,11 @@ pub struct StoreReport {
     pub delayed_ns: u64,
     /// Bytes of keys and values that were put.
     pub put_bytes: u64,
-    /// Bytes that the log wrote.
+    /// Bytes of the log that were written to the device.
     pub log_bytes: u64,
     /// Memtables that became files.
     pub flushes: u64,
-    /// Bytes of these files.
+    /// Bytes of the files that memtables became.
     pub flushed_bytes: u64,
     /// Compactions that merged files.
     pub compactions: u64,

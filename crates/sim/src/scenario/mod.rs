@@ -51,7 +51,7 @@ pub struct TraceConfig {
     pub depth: u32,
     /// Ends after so many requests; 0 for all.
     pub requests: u64,
-    /// How often it is replayed.
+    /// Number of times that the trace is replayed, one after the other.
     pub times: u32,
     /// The disk to replay, by name or number; empty for all.
     pub disk: String,
@@ -198,7 +198,7 @@ pub struct Scenario {
     pub run: Limits,
     /// The workload, unless one of the following is chosen.
     pub workload: SyntheticConfig,
-    /// A second synthetic source beside it.
+    /// A second synthetic source, beside `workload`.
     pub beside: BesideConfig,
     /// A trace as workload.
     pub trace: TraceConfig,

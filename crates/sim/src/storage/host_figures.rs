@@ -62,11 +62,11 @@ pub struct HostFigures {
     pub full_buffers: u64,
     /// Predictions of the first drive, in the order of [`Service::ALL`], where drives are listened to.
     pub predictions: Option<[PredictionFigures; Service::ALL.len()]>,
-    /// Ends of reads from flash are announced.
+    /// Whether drives announce the ends of reads from flash.
     pub announces: bool,
-    /// How often the strategy has changed its mode since the beginning.
+    /// Number of times that the strategy has changed its mode since the beginning.
     pub mode_changes: u64,
-    /// The mode that it is in.
+    /// The mode that a strategy which adapts to the load is in; `None` for others.
     pub mode: Option<Mode>,
 }
 

@@ -70,9 +70,9 @@ impl DriveCounts {
 /// How often an R-group was seen in each role.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Roles {
-    /// Times that it was the front end.
+    /// Number of looks at which the group was the front end.
     pub front: u32,
-    /// Times that it was collected.
+    /// Number of looks at which the group was being collected.
     pub collecting: u32,
 }
 
@@ -89,9 +89,9 @@ pub struct DeviceSlot {
     pub epochs: u64,
     /// Blocks that collection of an array's log moved.
     pub moved: u64,
-    /// Times that R-groups were asked for their role.
+    /// Number of times in the slot that R-groups were asked for their role.
     pub looks: u32,
-    /// The roles reported at these times.
+    /// How often each R-group reported each role at these times.
     pub roles: Vec<Roles>,
 }
 

@@ -93,7 +93,7 @@ pub struct DriveTimeline {
 /// What held the ready/busy lines of chips.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChipMap {
-    /// How many slots share a column.
+    /// Number of slots that share a column of the map; the last column may have fewer.
     pub slots_per_column: usize,
     /// The rows, by drive and chip.
     pub rows: Vec<ChipRow>,
@@ -125,11 +125,12 @@ pub struct HeldBy {
 /// The times of a member of an array by token stage: parts per thousand of the slot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MemberTimeline {
-    /// Answering the reads that it got before.
+    /// Parts per thousand of each slot in which the member answered reads that it had received before the
+    /// token.
     pub draining: Vec<u16>,
-    /// Writing, and being flushed.
+    /// Parts per thousand of each slot in which the member was written to or flushed.
     pub writing: Vec<u16>,
-    /// Collecting, and coming to rest.
+    /// Parts per thousand of each slot in which the member collected or quiesced.
     pub collecting: Vec<u16>,
 }
 

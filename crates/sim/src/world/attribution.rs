@@ -21,9 +21,9 @@ pub struct Attribution {
 pub struct Share {
     /// The cause that the time was spent on.
     pub cause: Cause,
-    /// Mean time per request, in ns.
+    /// Mean time per request that was spent on the cause, in ns.
     pub mean_ns: f64,
-    /// Share of the latency of these requests, 0 … 1.
+    /// Share of the latency of the requests that the cause makes up, 0 … 1.
     pub share: f64,
 }
 
@@ -36,7 +36,7 @@ pub struct LatencyRange {
     pub from: Nanos,
     /// Upper bound of their latencies, at most 1/32 above the longest.
     pub to: Nanos,
-    /// What they waited for.
+    /// What the requests in the range waited for, the largest part first.
     pub shares: Vec<Share>,
 }
 

@@ -63,7 +63,7 @@ struct Flight {
 /// Open loops that issued requests faster than the device completed them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Overload {
-    /// Requests issued, with those of the ramp.
+    /// Requests issued by the end of the run, the ramp included.
     pub issued: u64,
     /// Requests due by the end of the run, about. No more than issued where each source came to its end.
     pub due: u64,

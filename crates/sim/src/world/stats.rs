@@ -16,11 +16,11 @@ const SECTORS_MOST: u32 = 65_536;
 /// A finished request with all that is known of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Finished<S> {
-    /// Its number in the run, from 0.
+    /// Number of the request in the run, from 0.
     pub number: u64,
-    /// The name that the device knew it by while it was in flight.
+    /// The identifier that the device knew the request by while it was in flight.
     pub id: CommandId,
-    /// The source that it came from.
+    /// Number of the source that issued the request.
     pub source: u32,
     /// What the request did: read, write, trim or flush.
     pub op: Op,
@@ -42,9 +42,9 @@ pub struct Finished<S> {
     pub completed: Time,
     /// The time from `due` to `completed`.
     pub latency: Nanos,
-    /// Its waits by cause.
+    /// Attribution of the request's latency to causes.
     pub spans: S,
-    /// It belongs to the measurement.
+    /// Whether the request belongs to the measurement.
     pub counts: bool,
 }
 
@@ -96,7 +96,7 @@ pub struct OpStats {
     pub attribution: Attribution,
     /// Bytes that the requests that succeeded have moved.
     pub bytes: u64,
-    /// Requests that did not succeed.
+    /// Number of requests of this kind that did not succeed.
     pub errors: u64,
     /// Requests that ended in the measurement and were due before it, and their bytes.
     due_before: (u64, u64),

@@ -204,7 +204,7 @@ impl Machine {
         self.set_aside != Some(cpu % self.cores)
     }
 
-    /// How many cores there are, siblings counted.
+    /// Number of cores as the scheduler sees them: a core with a sibling counts as two.
     pub fn cpus(&self) -> usize {
         self.cpus.len()
     }
