@@ -10,7 +10,7 @@ use tailcut_study::{Row, Table};
 pub struct Study(Table);
 
 impl Study {
-    /// An empty one.
+    /// A table of the benchmark `study`, without rows.
     pub fn new(study: &'static str) -> Study {
         Study(Table::new(study, 1, false, Vec::new()))
     }

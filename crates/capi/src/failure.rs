@@ -109,14 +109,14 @@ impl Status {
 /// An error to be returned to the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The return value.
+    /// The status that the function returns.
     pub status: Status,
     /// What is wrong, and what helps.
     pub message: String,
 }
 
 impl Failure {
-    /// An invalid argument.
+    /// A failure with [`Status::Argument`]: `message` names the argument and what would be right.
     pub fn argument(message: impl Into<String>) -> Failure {
         Failure { status: Status::Argument, message: message.into() }
     }

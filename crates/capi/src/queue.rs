@@ -33,9 +33,9 @@ pub struct CompletionRecord {
     pub value: *mut Value,
     /// The version of the item.
     pub version: u64,
-    /// The result of the operation.
+    /// The result of the operation, as a [`Status`].
     pub status: i32,
-    /// Reserved: zero.
+    /// Room for later versions of the structure: zero.
     pub reserved: i32,
 }
 

@@ -54,7 +54,7 @@ pub struct Plan {
     pub fetcher_finishes: bool,
     /// Threads that enter the path serve others.
     pub cooperates: bool,
-    /// How threads wait.
+    /// Whether a thread waits for its request asleep, spinning, or asleep until it is announced.
     pub wait: Wait,
 }
 

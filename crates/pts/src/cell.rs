@@ -9,7 +9,7 @@ use tailcut_base::{Nanos, SECTOR_BYTES};
 /// One combination of a test matrix: a load as the specification names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// Percentage of reads.
+    /// Share of reads in the I/Os, in percent; the others are writes.
     pub reads: u8,
     /// Sizes of the I/Os.
     pub sizes: Sizes,

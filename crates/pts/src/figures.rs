@@ -6,13 +6,13 @@ use tailcut_base::histogram::LatencyHistogram;
 /// Results of a load over a period of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// Completed I/Os.
+    /// Number of I/Os completed in the period.
     pub ios: u64,
-    /// Bytes transferred.
+    /// Bytes that completed I/Os transferred in the period.
     pub bytes: u64,
-    /// Length of the period.
+    /// Length of the period that the results cover.
     pub took: Nanos,
-    /// Sum of response times, in ns.
+    /// Sum of the response times of all I/Os, in ns.
     pub latency_sum: u128,
     /// Maximum response time (MRT).
     pub longest: Nanos,
@@ -38,7 +38,7 @@ impl Figures {
         per_second(self.ios, self.took)
     }
 
-    /// Bytes per second.
+    /// Bytes per second; 0 for an empty period.
     pub fn throughput(&self) -> f64 {
         per_second(self.bytes, self.took)
     }

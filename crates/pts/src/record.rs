@@ -13,15 +13,15 @@ use tailcut_base::steady::Window;
 pub struct Record {
     /// Index of the stage, from 0.
     pub stage: usize,
-    /// Round of that stage, or number within a series, from 0.
+    /// Round of the stage, or number within a series, from 0.
     pub round: u32,
-    /// Index in the round; None for writes before it.
+    /// Index of the load in its round; `None` for writes before the round.
     pub place: Option<usize>,
-    /// The load.
+    /// The load that was applied.
     pub cell: Cell,
-    /// Its figures.
+    /// I/Os, bytes and response times of the load.
     pub figures: Figures,
-    /// Histogram of its response times, if required.
+    /// Histogram of the load's response times, if the step required it.
     pub latency: Option<LatencyHistogram>,
 }
 
@@ -41,7 +41,7 @@ pub enum Ending {
 /// Convergence of the rounds of a stage to steady state.
 #[derive(Clone, Debug)]
 pub struct Convergence {
-    /// The stage.
+    /// Index of the stage, from 0.
     pub stage: usize,
     /// The metrics that must be steady.
     pub tracks: Vec<Track>,
@@ -52,11 +52,11 @@ pub struct Convergence {
 /// A metric that must be steady.
 #[derive(Clone, Debug)]
 pub struct Track {
-    /// The load.
+    /// The load whose metric is judged.
     pub cell: Cell,
     /// The metric of the load.
     pub metric: Metric,
-    /// Its value in each round: see [`Figures::metric`].
+    /// Value of the metric in each round: see [`Figures::metric`].
     pub values: Vec<u64>,
 }
 

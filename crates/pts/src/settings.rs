@@ -56,7 +56,7 @@ impl Form {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The device class.
+    /// The device class, client or enterprise, whose procedure is followed.
     pub form: Form,
     /// User capacity in bytes, the unit of preconditioning and saturation; at least 4096.
     pub capacity: u64,

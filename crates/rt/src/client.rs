@@ -95,12 +95,12 @@ impl<S: Read + Write> Client<S> {
         })
     }
 
-    /// Size of the export.
+    /// Size of the export in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Its transmission flags.
+    /// Transmission flags of the export, a bit mask of `NBD_FLAG_…`.
     pub fn flags(&self) -> u16 {
         self.flags
     }

@@ -19,7 +19,7 @@ use tailcut_host::{BLOCK_SECTORS, Bytes, Disk, Request, Response};
 /// Output of a drive.
 #[derive(Debug, Default)]
 pub struct Answers {
-    /// Completed requests.
+    /// Completions of requests, in the order in which the drive completed them.
     pub responses: Vec<Response<Bytes>>,
     /// Calls of the control interface with their replies, in order of submission.
     pub replies: Vec<(Control, ControlReply)>,
@@ -39,9 +39,9 @@ pub struct Extent {
 /// Announces the completion of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Announcement {
-    /// Id of the request.
+    /// Identifier of the request that will complete.
     pub id: u32,
-    /// Estimated completion time.
+    /// When the request is expected to complete.
     pub ends: Time,
 }
 

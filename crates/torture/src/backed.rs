@@ -36,7 +36,7 @@ impl Backing {
         self.below.answers()
     }
 
-    /// Answers the host.
+    /// Delivers completions to the host.
     pub fn answer(&mut self, answers: impl IntoIterator<Item = Response<Bytes>>) {
         self.answers.extend(answers);
     }

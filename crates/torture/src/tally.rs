@@ -106,7 +106,7 @@ pub struct Tally {
     /// the subject does something by itself. What comes after them, repair and the last looks, does not
     /// count.
     pub events: u64,
-    /// Power cuts.
+    /// Number of power cuts.
     pub cuts: u64,
     /// The most blocks that drives were asked to read between the power coming back and the
     /// subject taking requests.

@@ -15,9 +15,9 @@ pub struct Load {
     pub layout: LayoutKind,
     /// R-groups of SWAN; 1 for others.
     pub groups: u32,
-    /// Number of drives.
+    /// Number of drives of the array.
     pub drives: u32,
-    /// Blocks per drive.
+    /// Number of blocks of 4 KiB on each drive.
     pub blocks: u64,
     /// Random reads instead of random writes; both of one block.
     pub reads: bool,
@@ -45,7 +45,7 @@ pub struct Harness {
 }
 
 impl Harness {
-    /// An empty array.
+    /// An array without content, on which `load` is applied.
     pub fn new(load: Load) -> Harness {
         let Load { layout, groups, drives, blocks, .. } = load;
         let config = ArrayConfig { layout, groups, drives, depth: DEPTH, ..ArrayConfig::default() };

@@ -34,7 +34,7 @@ tailcut_base::choice! {
 /// Load on the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// Requests in flight.
+    /// Number of requests in flight.
     pub depth: u32,
     /// Percentage of writes among the 4 KiB requests at random addresses; the others are reads.
     pub writes: u32,
@@ -53,7 +53,7 @@ pub struct Measured {
     pub late: Lateness,
     /// Lateness of completions when the user saw them.
     pub seen: Lateness,
-    /// Modelled latencies.
+    /// Latencies of the requests in modelled time, without lateness.
     pub modelled: LatencyHistogram,
 }
 

@@ -146,7 +146,7 @@ impl<D: Drive> ServedArray<D> {
         Ok(served)
     }
 
-    /// The array.
+    /// The array machine that is served: its members, layout and counters.
     pub fn array(&self) -> &Array<Bytes> {
         &self.array
     }

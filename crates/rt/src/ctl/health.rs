@@ -27,9 +27,9 @@ pub struct ArrayHealth {
     scrubbed: Option<(u64, Scrub)>,
     /// Members whose new drives are being erased, before they are rebuilt.
     erasing: Vec<usize>,
-    /// State of each member, and faults of its reads.
+    /// State of each member, and the faults of its reads.
     pub members: Vec<(Presence, DriveFaults)>,
-    /// Counters of reads.
+    /// Reads of blocks of drives, by how they were served, since the array was opened.
     pub reads: ReadCounts,
 }
 

@@ -93,6 +93,6 @@ pub enum Error {
 pub struct NotTaken {
     /// Why it was not accepted.
     pub why: Error,
-    /// The operation.
+    /// The operation with its key and value, to be submitted again.
     pub operation: Operation,
 }

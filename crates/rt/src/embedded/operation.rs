@@ -148,7 +148,7 @@ impl Operation {
         Operation { verb: Verb::Flush, data: Data::default() }
     }
 
-    /// Deletes all items.
+    /// Deletes all items of the store.
     pub fn clear() -> Operation {
         Operation { verb: Verb::Clear, data: Data::default() }
     }

@@ -11,7 +11,7 @@ use tailcut_host::wire::memcached::Login;
 /// A connection with its socket state. The service parses its commands.
 #[derive(Debug)]
 pub(super) struct Client {
-    /// Its socket.
+    /// The socket of the connection, with its readiness.
     pub socket: Socket,
     /// Its name in the service.
     pub name: u32,

@@ -64,16 +64,16 @@ pub enum Obstacle {
 /// Current counters of a running server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CurrentCounters {
-    /// Number of open connections.
+    /// Number of connections that are open now.
     pub connections: u64,
-    /// Counters so far.
+    /// Counters of all shards since the start.
     pub sums: Sums,
 }
 
 /// Counters of sockets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Accepted connections.
+    /// Connections that were accepted since the start.
     pub connections: u64,
     /// Connections that were refused because the maximum number was open.
     pub turned_away: u64,
@@ -97,9 +97,9 @@ pub struct Traffic {
     pub dropped: u64,
     /// Datagram requests whose reply did not fit into one datagram.
     pub too_long_for_udp: u64,
-    /// Bytes received.
+    /// Bytes received from clients since the start.
     pub received: u64,
-    /// Bytes sent.
+    /// Bytes sent to clients since the start.
     pub sent: u64,
 }
 

@@ -27,13 +27,13 @@ use tailcut_host::wire::memcached::Users;
 /// The addresses a server listens on, and access to them.
 #[derive(Clone, Debug)]
 pub struct ListenOptions {
-    /// Addresses for connections.
+    /// Addresses to accept connections on: TCP or unix sockets.
     pub streams: Vec<Address>,
-    /// Addresses for datagrams.
+    /// Addresses to receive datagrams on (UDP).
     pub datagrams: Vec<SocketAddr>,
-    /// Allow connections from other machines.
+    /// Whether addresses that other machines can reach are permitted.
     pub allow_network: bool,
-    /// File permissions of unix sockets.
+    /// File permissions of unix sockets, as a mode such as `0o600`.
     pub permissions: u32,
     /// Accounts for authentication; `None` if clients need not authenticate.
     pub users: Option<Users>,
@@ -115,11 +115,11 @@ pub struct Server<D> {
 /// What a server returns when it stops.
 #[derive(Debug)]
 pub struct Served<D> {
-    /// Counters of the server.
+    /// Counters of the server over its whole life.
     pub figures: Figures,
-    /// Command latencies.
+    /// Latencies of the commands that were answered, by kind and source.
     pub latencies: Latencies,
-    /// The drive, if there was one.
+    /// The drive below the store; `None` if there was none.
     pub drive: Option<D>,
 }
 

@@ -13,13 +13,13 @@ use tailcut_ssd::{Precondition, Ssd};
 /// A metric of both drives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// Name of the metric.
+    /// Name of the metric, for a table.
     pub what: String,
-    /// Its unit.
+    /// Unit of both values.
     pub unit: Unit,
-    /// Value of the measured drive.
+    /// Value of the real drive that was measured.
     pub measured: f64,
-    /// Value of the simulated drive.
+    /// Value of the simulated drive that was built from the measurement.
     pub simulated: f64,
 }
 

@@ -23,7 +23,7 @@ pub struct Measured {
     pub stream: Option<Tally>,
     /// Repeated reads of a few blocks: faster if the drive caches reads.
     pub again: Option<Tally>,
-    /// Results of writes.
+    /// Results of the measurements that write; empty where none were made.
     pub writes: Writes,
     /// How the probe ended.
     pub end: End,
@@ -32,15 +32,15 @@ pub struct Measured {
 /// Identity that a drive, or the path to it, reports.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Identity {
-    /// Model name.
+    /// Model name that the drive reports.
     pub model: String,
     /// Number of 4 KiB blocks.
     pub blocks: u64,
-    /// Maximum number of requests in flight.
+    /// Maximum number of requests in flight that the drive accepts.
     pub depth: u32,
     /// Maximum number of blocks per request.
     pub most_blocks: u32,
-    /// The drive reports a volatile cache.
+    /// Whether the drive reports a volatile cache.
     pub volatile_cache: bool,
     /// Share of its blocks, 0 … 1, that the file system reports as holes; reading a hole needs no I/O.
     pub holes: f64,
@@ -70,7 +70,7 @@ pub struct Writes {
     pub beside_few: Option<Tally>,
     /// Random writes of 4 KiB until their bandwidth is steady.
     pub overwrite: Option<Profile>,
-    /// It became steady.
+    /// Whether the bandwidth of the random writes became steady.
     pub is_settled: bool,
     /// Reads at depth 1 beside few writes, in the steady state.
     pub beside_worn: Option<Tally>,

@@ -62,7 +62,7 @@ impl Profile {
         self.bytes *= 2;
     }
 
-    /// Bytes per stretch.
+    /// Bytes per stretch; doubled whenever stretches are merged.
     pub fn size(&self) -> u64 {
         self.bytes
     }

@@ -76,7 +76,7 @@ impl<'a, D: Drive, P: Pace> DriveTester<'a, D, P> {
         self.purged
     }
 
-    /// The drive.
+    /// The drive under test.
     pub fn drive(&self) -> &D {
         self.bench.drive()
     }

@@ -118,7 +118,7 @@ impl<C> Slots<C> {
         (Token::slot(slot, generation).0 == token.0 & !SECOND).then_some(slot)
     }
 
-    /// Number of connections.
+    /// Number of connections that are open.
     #[inline]
     pub fn len(&self) -> usize {
         self.slots.len()

@@ -58,7 +58,7 @@ impl Socket {
         }
     }
 
-    /// Records an event.
+    /// Records the readiness that an event of this socket reports.
     pub fn note(&mut self, event: Event) {
         self.is_gone |= event.is_gone();
         self.is_hung |= event.is_hung();
@@ -76,7 +76,7 @@ impl Socket {
         self.is_gone
     }
 
-    /// Receives into `buffer`.
+    /// Receives into `buffer` with one call; returns [`Received::Nothing`] if no data has arrived.
     pub fn receive(&mut self, buffer: &mut [u8]) -> Received {
         self.receive_by(buffer.len(), |fd| recv(fd, &mut *buffer, RecvFlags::empty()).map(|(_, count)| count))
     }

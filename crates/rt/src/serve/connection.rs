@@ -13,11 +13,11 @@ use tailcut_host::wire::nbd::{Receiver, Reply, Rules};
 /// A connection: its socket, partly received requests, and unsent replies.
 #[derive(Debug)]
 pub struct Connection {
-    /// Its socket.
+    /// The socket of the connection, with its readiness.
     pub socket: Socket,
     /// The rules that its requests are checked against.
     pub rules: Rules,
-    /// Priority class of its reads.
+    /// Latency class of the connection's reads, by the variant of the export that it uses.
     pub class: Class,
     /// Parser of its requests.
     pub receiver: Receiver,
@@ -37,7 +37,7 @@ pub struct Connection {
     pub is_replying: bool,
     /// Admitted requests whose replies have not been sent.
     pub under_way: u32,
-    /// When it last made progress.
+    /// When data was last received from the client or sent to it.
     pub progress: Time,
     outgoing: VecDeque<(Reply, u64)>,
     /// Number of bytes of the first reply that have been sent.

@@ -59,7 +59,7 @@ pub struct Name {
     pub name: String,
     /// A one-line description for users.
     pub description: String,
-    /// Export read-only.
+    /// Whether clients may only read.
     pub is_read_only: bool,
     /// Also attach the drive as a block device of this kernel, `/dev/ublkbN` with this number.
     pub ublk: Option<u32>,

@@ -122,13 +122,13 @@ pub struct Drive {
 /// Whether it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
-    /// It does.
+    /// It reads and writes.
     Well,
-    /// It reads and does not write.
+    /// It reads and refuses writes.
     ReadOnly,
-    /// It does not, until the power comes back.
+    /// It does not answer until the power comes back.
     Away,
-    /// It never will.
+    /// It never answers again.
     Dead,
 }
 
@@ -190,7 +190,7 @@ impl Drive {
         self.model.disk()
     }
 
-    /// Whether it answers.
+    /// Whether the drive answers and takes writes, and whether it ever will again.
     pub fn health(&self) -> Health {
         self.health
     }

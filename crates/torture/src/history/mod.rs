@@ -55,11 +55,11 @@ pub struct History {
 /// A request of the host in flight.
 #[derive(Clone, Debug)]
 pub struct Pending {
-    /// What for.
+    /// What the host requested: read, write, trim or flush.
     pub op: Op,
-    /// First block.
+    /// First block of the request, in blocks of the host.
     pub block: u64,
-    /// Number of blocks.
+    /// Number of blocks of the request.
     pub blocks: u32,
     fua: bool,
     submitted: Moment,

@@ -104,9 +104,9 @@ pub struct Plan {
     pub seed: u64,
     /// How data is laid out.
     pub layout: LayoutKind,
-    /// Drives.
+    /// Number of drives of the array.
     pub drives: u32,
-    /// R-groups.
+    /// Number of R-groups, or of token groups of epochs.
     pub groups: u32,
     /// Copies of each block; of epochs.
     pub copies: u32,
@@ -214,11 +214,11 @@ pub enum Step {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("statement {number} of the plan, '{statement}': {message}")]
 pub struct PlanError {
-    /// Which statement, from 1.
+    /// Number of the statement in the plan, from 1.
     pub number: usize,
-    /// Its text.
+    /// The text of the statement.
     pub statement: String,
-    /// What would be right.
+    /// What would be right in place of the statement.
     pub message: String,
 }
 

@@ -85,9 +85,9 @@ pub enum BadCertificates {
 /// Counters of TLS handshakes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Handshakes {
-    /// Completed handshakes.
+    /// Handshakes that were completed since the start.
     pub done: u64,
-    /// Failed handshakes.
+    /// Handshakes that failed since the start.
     pub failed: u64,
     /// Reason of the last failure.
     pub last_failure: Option<String>,
