@@ -8,11 +8,11 @@
 /// What drives do, or are configured to do, for reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Technique {
-    /// Its name.
+    /// Name of the technique in tables.
     pub name: &'static str,
-    /// Where it comes from.
+    /// The paper that the technique comes from, or a short explanation of it.
     pub source: &'static str,
-    /// Its settings.
+    /// Scenario settings that switch the technique on, each as `key=value`.
     pub settings: &'static [&'static str],
     /// Whether it is also tried in arrays.
     pub in_arrays: bool,
@@ -21,17 +21,17 @@ pub struct Technique {
 /// A layout of several drives, or one drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Its name.
+    /// Name of the layout in tables.
     pub name: &'static str,
-    /// Where it comes from.
+    /// The paper that the layout comes from, or a short explanation of it.
     pub source: &'static str,
-    /// Its settings beside `array.drives`.
+    /// Scenario settings that choose the layout, each as `key=value`, beside `array.drives`.
     pub settings: &'static [&'static str],
-    /// The fewest drives.
+    /// The fewest drives that the layout works with.
     pub least: u32,
-    /// The number of drives is a multiple of it.
+    /// The number of drives must be a multiple of this.
     pub step: u32,
-    /// Whether everything is there after the loss of any one drive.
+    /// Whether the data survive the loss of any one drive.
     pub survives_a_drive: bool,
 }
 

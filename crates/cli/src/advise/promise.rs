@@ -31,11 +31,11 @@ pub struct Term {
 /// How a figure stands to a term.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Evaluation {
-    /// The figure.
+    /// The figure that was compared with the bound, in the unit of its quantity.
     pub value: f64,
     /// False for a percentile that fewer than ten requests exceed.
     pub resolved: bool,
-    /// Whether it keeps the term.
+    /// Whether the figure keeps the term.
     pub kept: bool,
     /// The distance to the bound, as a share of the bound; below 0 where the term is broken.
     pub margin: f64,

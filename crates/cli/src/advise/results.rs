@@ -9,7 +9,7 @@ pub const FORMAT: u32 = 1;
 /// The result of `tailcut advise`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Advice {
-    /// [`FORMAT`].
+    /// Version of this format: [`FORMAT`].
     pub format: u32,
     /// Version of the program.
     pub version: String,
@@ -164,7 +164,7 @@ pub enum Verdict {
 /// How an arrangement stands to a term.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TermResult {
-    /// The term.
+    /// The term as the promise states it.
     pub term: String,
     /// The figure, in the unit of its quantity: ns, bytes per second, years; none where nothing is known of
     /// it.
@@ -173,7 +173,7 @@ pub struct TermResult {
     pub shown: String,
     /// The distance to the bound, as a share of the bound; below 0 where the term is broken.
     pub margin: Option<f64>,
-    /// Whether it is kept.
+    /// Whether the figure keeps the term.
     pub kept: bool,
     /// False for a percentile that fewer than ten requests exceed, and for the life of drives that still use
     /// up erased blocks.

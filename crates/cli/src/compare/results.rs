@@ -9,7 +9,7 @@ pub const FORMAT: u32 = 1;
 /// A comparison, complete or as far as it came.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    /// [`FORMAT`].
+    /// Version of this format: [`FORMAT`].
     pub format: u32,
     /// Version of the program.
     pub version: String,
@@ -21,7 +21,7 @@ pub struct Results {
     pub seeds: Vec<u64>,
     /// Which points of the grid there are.
     pub design: Design,
-    /// The varied factors.
+    /// The factors that were varied, each with its levels.
     pub factors: Vec<Factor>,
     /// The columns of the table.
     pub quantities: Vec<Head>,
@@ -141,15 +141,15 @@ pub struct Point {
 /// One run of a point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunOf {
-    /// Its seed.
+    /// Seed of the run's random streams.
     pub seed: u64,
     /// Its digest in `points.jsonl`: of the resolved scenario, the version and the content of its trace.
     pub digest: String,
     /// The digest of the history of its requests; none when it failed.
     pub history: Option<String>,
-    /// Its quantities by name.
+    /// The quantities of the run by name; `None` for one that it does not have.
     pub quantities: BTreeMap<String, Option<f64>>,
-    /// Why it has no result.
+    /// Why the run has no result; `None` if it has one.
     pub error: Option<String>,
 }
 
@@ -157,7 +157,7 @@ pub struct RunOf {
 /// it (with the factor at its first level): 0.8 is a fifth less.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Effects {
-    /// The quantity.
+    /// Name of the quantity that the effects are on.
     pub quantity: String,
     /// Ratios between 1 / (1 + tolerance) and 1 + tolerance are taken as no difference.
     pub tolerance: f64,
@@ -204,7 +204,7 @@ pub struct Pair {
     pub interaction: Option<f64>,
     /// The geometric mean of `interaction` over the grid.
     pub average: Option<f64>,
-    /// What that means.
+    /// How the effect of both levels compares with that of each alone; `None` where that is unknown.
     pub verdict: Option<Verdict>,
 }
 

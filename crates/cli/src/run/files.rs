@@ -31,10 +31,10 @@ pub(super) const ELAPSED: &str = "elapsed.txt";
 /// What `report.json` holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Saved {
-    /// The report.
+    /// The report of the run.
     #[serde(flatten)]
     pub report: Report,
-    /// What charts need beside it.
+    /// Fine curves, bands of latency and the timeline, for charts.
     #[serde(default)]
     pub detail: Detail,
     /// True when lines of the trace that cannot be read were skipped.

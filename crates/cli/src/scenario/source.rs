@@ -48,7 +48,7 @@ impl Source {
         Source { name: String::new(), text: text.into() }
     }
 
-    /// The whole text.
+    /// The whole text of the scenario.
     pub fn text(&self) -> &str {
         &self.text
     }

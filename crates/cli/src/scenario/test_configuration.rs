@@ -21,11 +21,11 @@ tailcut_base::choice! {
 pub struct TestConfiguration {
     /// Seed of every random stream.
     pub seed: u64,
-    /// Name for reports.
+    /// A name for reports: the key whose value is a text.
     pub title: String,
-    /// The device.
+    /// The device of the test configuration.
     pub device: Device,
-    /// The load.
+    /// The load of the test configuration.
     pub load: Load,
 }
 
@@ -38,9 +38,9 @@ pub struct Device {
     pub page: u64,
     /// Bytes of the buffer.
     pub buffer_size: u64,
-    /// The medium.
+    /// The flash of the device: a section within a section.
     pub flash: Flash,
-    /// Victim policy.
+    /// The victim policy: the key whose value is chosen by name.
     pub victim: Victim,
 }
 
@@ -49,7 +49,7 @@ pub struct Device {
 pub struct Flash {
     /// Sensing times by page type.
     pub read: Vec<Nanos>,
-    /// Program time.
+    /// Time to program a page.
     pub program: Nanos,
     /// Bus rate in bytes per second.
     pub bus: u64,
@@ -64,7 +64,7 @@ pub struct Load {
     pub reads: u32,
     /// Exponent of the Zipf distribution.
     pub skew: f64,
-    /// Requests in flight.
+    /// Number of requests in flight.
     pub depth: u64,
 }
 

@@ -27,9 +27,9 @@ pub struct Head {
     pub tailcut: String,
     /// Version of the program.
     pub version: String,
-    /// What is served, in words.
+    /// What is served, in words: exports of a block server, or a store.
     pub what: String,
-    /// Seconds between moments.
+    /// Seconds between two moments of the history.
     pub every_s: u64,
     /// The metrics by name: their kind in the words of Prometheus, and what they mean.
     pub metrics: BTreeMap<String, (String, String)>,

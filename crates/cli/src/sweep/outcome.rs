@@ -27,7 +27,7 @@ pub struct Outcome {
 pub struct FinePercentile {
     /// Per cent of the requests that were no slower.
     pub percentile: f64,
-    /// Their latency; at most 0.1 % too high.
+    /// The latency in ns that `percentile` per cent of the requests did not exceed; at most 0.1 % too high.
     pub ns: u64,
     /// False when fewer than ten requests were slower.
     pub resolved: bool,
@@ -55,7 +55,7 @@ impl Outcome {
         }
     }
 
-    /// A report alone.
+    /// An outcome with a report and no finer percentiles.
     pub fn bare(report: Value) -> Outcome {
         Outcome { report, percentiles: BTreeMap::new() }
     }

@@ -106,7 +106,7 @@ impl Quantity {
         parse_trimmed(trimmed).map_err(|misread| misread.shifted(start))
     }
 
-    /// Its unit.
+    /// Unit of the quantity's values.
     pub fn unit(&self) -> Unit {
         match &self.what {
             QuantityKind::Percentile(_) | QuantityKind::Named(Name::Mean | Name::Max) => Unit::Nanos,

@@ -29,7 +29,7 @@ impl Waiting {
         Waiting(Some(bar))
     }
 
-    /// Replaces the text.
+    /// Replaces the text beside the spinner.
     pub fn show(&self, what: String) {
         if let Some(bar) = &self.0 {
             bar.set_message(what);
