@@ -37,7 +37,7 @@ pub struct Harness {
     pub cores: Vec<usize>,
     /// The core of the device, which should not be one of `cores`.
     pub device_core: usize,
-    /// How the device waits when it is idle.
+    /// Whether the device sleeps or spins while it is idle.
     pub rest: Rest,
     /// Queue depth of a queue at the device.
     pub depth: u32,
@@ -68,7 +68,7 @@ pub struct Outcome {
     pub latency: LatencyHistogram,
     /// Usage of submitting threads and of threads that poll for them.
     pub usage: Usage,
-    /// CPU time at idle priority, which `usage` includes.
+    /// CPU time used at idle priority, which `usage` includes.
     pub idle: Nanos,
     /// Number of threads woken by the device, from the start.
     pub wakes: u64,

@@ -94,7 +94,7 @@ impl HostView {
         self.0.posted.load(Ordering::Acquire)
     }
 
-    /// Wakes the device, if it sleeps.
+    /// Wakes the thread of the device if it sleeps.
     #[inline]
     pub fn ring_device(&self) {
         self.0.device.wake();

@@ -43,7 +43,7 @@ pub enum Ending {
 pub struct Convergence {
     /// Index of the stage, from 0.
     pub stage: usize,
-    /// The metrics that must be steady.
+    /// The metrics that must be steady, with their values by round.
     pub tracks: Vec<Track>,
     /// Why the rounds ended; None while they continue.
     pub ending: Option<Ending>,
@@ -93,11 +93,11 @@ impl Track {
 pub struct Averages {
     /// Mean of the rounds' I/Os per second.
     pub iops: f64,
-    /// Mean of their bytes per second.
+    /// Mean of the rounds' bytes per second.
     pub throughput: f64,
-    /// Mean of their mean response times, in ns.
+    /// Mean of the rounds' mean response times, in ns.
     pub mean: f64,
-    /// Mean of their 99.999th percentiles, in ns.
+    /// Mean of the rounds' 99.999th percentiles of response times, in ns.
     pub five_nines: f64,
     /// Maximum response time over all rounds, in ns.
     pub longest: f64,

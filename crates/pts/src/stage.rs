@@ -7,7 +7,7 @@ use tailcut_base::Nanos;
 /// A stage of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stage {
-    /// Its name, unique within the test.
+    /// Name of the stage, unique within the test.
     pub name: String,
     /// Work of the stage.
     pub work: Work,
@@ -60,7 +60,7 @@ pub enum Work {
 /// Rounds that repeat until they are steady.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rounds {
-    /// Load before each round, and its duration.
+    /// The load before each round, and its duration; `None` for none.
     pub before: Option<(Cell, Nanos)>,
     /// The loads of a round, in order.
     pub cells: Vec<Cell>,

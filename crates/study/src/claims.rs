@@ -59,7 +59,7 @@ pub struct Claims {
 }
 
 impl Claims {
-    /// Those of some tables.
+    /// The claims of some tables: their rows that are counted.
     pub fn of<'t>(tables: impl IntoIterator<Item = &'t Table>) -> Claims {
         let rows = tables.into_iter().flat_map(|table| &table.rows).filter(|row| row.is_counted());
         Claims::count(rows.map(Row::holds))
@@ -73,12 +73,12 @@ impl Claims {
         })
     }
 
-    /// The number of claims that hold.
+    /// Number of claims that hold.
     pub fn hold(self) -> usize {
         self.hold
     }
 
-    /// The number of all claims.
+    /// Number of claims, held or not.
     pub fn counted(self) -> usize {
         self.counted
     }
@@ -88,7 +88,7 @@ impl Claims {
         Claims { hold: self.hold + others.hold, counted: self.counted + others.counted }
     }
 
-    /// The share that holds; `None` without a claim.
+    /// Share of the claims that hold, 0 … 1; `None` without a claim.
     pub fn share(self) -> Option<f64> {
         (self.counted > 0).then(|| self.hold as f64 / self.counted as f64)
     }

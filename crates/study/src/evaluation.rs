@@ -88,7 +88,7 @@ pub fn traces(folder: &Path) -> Vec<PathBuf> {
 }
 
 impl Load {
-    /// Its name in rows.
+    /// Name of the load in rows.
     pub fn name(&self) -> String {
         match self {
             Load::Table(workload) => workload.name().to_string(),
@@ -231,7 +231,7 @@ impl Step {
     /// Every step.
     pub const ALL: [Step; 3] = [Step::Level, Step::Match, Step::Both];
 
-    /// Its name in rows.
+    /// Name of the step in rows.
     pub fn name(self) -> &'static str {
         match self {
             Step::Level => "level frontiers",

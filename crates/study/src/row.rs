@@ -12,7 +12,7 @@ pub struct Table {
     pub version: Cow<'static, str>,
     /// Seed of all runs.
     pub seed: u64,
-    /// Whether this is the short form.
+    /// Whether the study was run in its short form.
     pub quick: bool,
     /// Notes on all rows, each as a sentence; left out where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -22,7 +22,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with these rows.
+    /// A table of the study `study` with these rows, without notes.
     pub fn new(study: &str, seed: u64, quick: bool, rows: Vec<Row>) -> Table {
         let (study, version) = (study.to_string(), env!("CARGO_PKG_VERSION").into());
         Table { study, version, seed, quick, notes: Vec::new(), rows }

@@ -54,7 +54,7 @@ tailcut_base::choice! {
 pub struct Fault {
     /// The kind of the fault.
     pub kind: FaultKind,
-    /// The drive, by its place in the array.
+    /// Number of the drive, by its place in the array.
     pub drive: u32,
     /// Of `slow`, `slow-superblock`, `fail-write` and `full`: how many commands; an even number of `full` is
     /// that of each drive. Of the others that strike a block: which, by its rank among those that are stored,

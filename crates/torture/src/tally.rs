@@ -98,9 +98,9 @@ tailcut_base::choice! {
 /// Counts of one run or of many.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tally {
-    /// Requests that were answered.
+    /// Requests of the host that were answered.
     pub requests: u64,
-    /// Requests that drives answered.
+    /// Requests to drives that were answered.
     pub drive_requests: u64,
     /// Events while the steps of the plan were carried out: a command of a drive is half done or answered, or
     /// the subject does something by itself. What comes after them, repair and the last looks, does not

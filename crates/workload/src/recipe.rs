@@ -41,9 +41,9 @@ pub struct Recipe {
     pub think_every: u32,
     /// What spaces the requests.
     pub arrivals: ArrivalPlan,
-    /// End after this many requests, not counting flushes.
+    /// Number of requests, without flushes, after which the source ends; `None` for no limit.
     pub requests: Option<u64>,
-    /// End with the request that reaches this many sectors in all.
+    /// Number of sectors after which the source ends, with the request that reaches it; `None` for no limit.
     pub sectors: Option<u64>,
     /// When the source is active.
     pub schedule: Schedule,

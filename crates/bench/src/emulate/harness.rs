@@ -47,7 +47,7 @@ pub struct Measured {
     pub requests: u64,
     /// Elapsed time, in s.
     pub seconds: f64,
-    /// CPU time that the process used, in s.
+    /// CPU time that the process used in the run, in s.
     pub processor: f64,
     /// Lateness of completions when the drive posted them.
     pub late: Lateness,
@@ -133,7 +133,7 @@ impl Harness {
         }
     }
 
-    /// Runs the load for this long.
+    /// Runs the load for `long` and returns the results.
     pub fn run(&mut self, long: Duration) -> Measured {
         let (begun, used) = (self.clock.now(), processor_time());
         let end = begun + Nanos(long.as_nanos() as u64);

@@ -12,7 +12,7 @@ use tailcut_host::wire::memcached::reply::{stat, stat_number};
 pub struct Health {
     /// None if the drive is not an array.
     pub array: Option<ArrayHealth>,
-    /// Why it accepts no more writes; see [`Drive::failure`].
+    /// Why the drive accepts no more writes; `None` if it does. See [`Drive::failure`].
     pub failure: Option<String>,
 }
 

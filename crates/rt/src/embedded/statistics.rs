@@ -5,9 +5,9 @@ use tailcut_host::kv;
 /// Counters since the store was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Lookups that found the item.
+    /// Lookups (gets) that found the item.
     pub hits: u64,
-    /// Lookups that did not find the item.
+    /// Lookups (gets) that did not find the item.
     pub misses: u64,
     /// Writes that stored their item.
     pub sets: u64,

@@ -7,7 +7,7 @@ use tailcut_host::kv::session::Sums;
 pub struct Figures {
     /// Counters of client commands, since the last `stats reset` or the start, and of the engines.
     pub sums: Sums,
-    /// Traffic on its sockets.
+    /// Counters of the server's sockets.
     pub traffic: Traffic,
     /// Writes that the server made to its drive and that are not durable; `None` if all are, and without a
     /// drive. Items that were in memory only are not covered.
@@ -36,7 +36,7 @@ impl Unwritten {
         Unwritten { why, lost }
     }
 
-    /// Why they are not durable.
+    /// The obstacle that kept the writes from becoming durable.
     pub fn why(&self) -> Obstacle {
         self.why
     }
@@ -91,7 +91,7 @@ pub struct Traffic {
     pub accept_pauses: u64,
     /// Times that a client with further input waited for the turns of others.
     pub yields: u64,
-    /// Requests that arrived as datagrams.
+    /// Requests that arrived as datagrams (UDP).
     pub datagrams: u64,
     /// Dropped datagrams: malformed, or beyond the limit.
     pub dropped: u64,

@@ -207,12 +207,12 @@ impl<D: Steered + Send + 'static> Server<D> {
         Ok(())
     }
 
-    /// Addresses on which it takes connections.
+    /// The addresses on which the server accepts connections, with the ports that the system chose.
     pub fn addresses(&self) -> &[Address] {
         &self.addresses
     }
 
-    /// Addresses on which it takes datagrams.
+    /// The addresses on which the server receives datagrams, with the ports that the system chose.
     pub fn datagrams(&self) -> &[SocketAddr] {
         &self.datagrams
     }

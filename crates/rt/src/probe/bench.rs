@@ -60,9 +60,9 @@ pub struct Bench<'a, D, P> {
     drive: D,
     pace: P,
     watch: &'a dyn Watch,
-    /// Blocks that loads may access.
+    /// Range of blocks that loads may access; the whole drive at first.
     pub region: Range<u64>,
-    /// Writes are durable when they complete.
+    /// Whether writes are durable when they complete.
     pub is_fua: bool,
     random: Stream,
     pages: Vec<Bytes>,

@@ -47,7 +47,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Its size in bytes.
+    /// Size of the drive in bytes.
     pub fn bytes(&self) -> u64 {
         self.blocks * BLOCK_BYTES
     }
@@ -56,7 +56,7 @@ impl Identity {
 /// Results of writes.
 #[derive(Clone, Debug, Default)]
 pub struct Writes {
-    /// Share of the drive that was trimmed before.
+    /// Share of the drive that was trimmed before the measurements, 0 … 1.
     pub trimmed: f64,
     /// The first writes after idle time: at the speed of the buffer, and then beyond it.
     pub burst: Option<Profile>,

@@ -24,7 +24,7 @@ pub struct MeasurementLimits {
     pub fill: Nanos,
     /// Bytes of the sequential fill.
     pub fill_bytes: u64,
-    /// Time for random writes until they are steady.
+    /// Maximum time for random writes to become steady.
     pub overwrite: Nanos,
     /// Bytes to write at random before anything counts as steady, in percent of the filled bytes: a drive
     /// that has just been filled sequentially may have this much erased, and garbage collection begins only

@@ -85,7 +85,7 @@ impl Tally {
         self.rate * (self.bytes as f64 / count)
     }
 
-    /// Blocks of 4 KiB of its longest I/O.
+    /// Number of blocks of 4 KiB of the load's largest I/O.
     pub fn blocks(&self) -> u64 {
         self.load.sizes.most_bytes().div_ceil(BLOCK_BYTES)
     }

@@ -12,9 +12,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 #[derive(Debug)]
 pub struct Socket {
     fd: OwnedFd,
-    /// It may have data.
+    /// Whether receiving may return data; cleared by a call that would block or returned less than its room.
     pub is_readable: bool,
-    /// It may take data.
+    /// Whether sending may take data; cleared by a call that took less than it was offered.
     pub has_room: bool,
     is_hung: bool,
     is_gone: bool,

@@ -15,11 +15,11 @@ use tailcut_host::wire::nbd::{Receiver, Reply, Rules};
 pub struct Connection {
     /// The socket of the connection, with its readiness.
     pub socket: Socket,
-    /// The rules that its requests are checked against.
+    /// The rules that requests of the connection are checked against.
     pub rules: Rules,
     /// Latency class of the connection's reads, by the variant of the export that it uses.
     pub class: Class,
-    /// Parser of its requests.
+    /// The parser of the connection's requests.
     pub receiver: Receiver,
     /// Received bytes, and how many of them were processed: a request ahead of the others has to wait.
     pub leftover: (Vec<u8>, usize),

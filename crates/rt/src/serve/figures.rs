@@ -38,7 +38,7 @@ impl Kind {
         }
     }
 
-    /// Its name in reports.
+    /// The kind of request in the words of reports.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Read => "read",

@@ -136,7 +136,7 @@ enum NotBegun<E> {
 /// What a server returns when it stops.
 #[derive(Debug)]
 pub struct Served<D> {
-    /// Each drive with its export name and counters.
+    /// Each drive with the name of its export and its counters.
     pub drives: Vec<(String, Figures, D)>,
     /// Exports whose service has panicked.
     pub failed: Vec<String>,
@@ -252,7 +252,7 @@ impl<D: Steered + Send + 'static> Server<D> {
         })
     }
 
-    /// The address it listens on.
+    /// The address that the server listens on, with the port that the system chose.
     pub fn address(&self) -> &Address {
         &self.address
     }

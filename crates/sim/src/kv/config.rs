@@ -180,7 +180,7 @@ impl KvConfig {
         );
     }
 
-    /// The engine's settings.
+    /// The settings of the storage engine that follow from this configuration.
     pub fn settings(&self) -> Settings {
         Settings {
             memory: self.memory,

@@ -15,7 +15,7 @@ pub struct StoreReport {
     pub keys: u64,
     /// Gets that ended in the measurement; 0 for a store with clients, whose operations are in `operations`.
     pub gets: u64,
-    /// Gets per second.
+    /// Gets that ended per second of the measurement.
     pub gets_per_s: f64,
     /// Latencies of gets: all blocks that a get waits for and its processor time. Limit: the
     /// processor time and one block of an idle drive.

@@ -35,7 +35,7 @@ pub struct PredictionFigures {
     pub predicted: f64,
     /// Root of the mean square of the errors.
     pub error: f64,
-    /// Number of predictions.
+    /// Number of predictions that were made.
     pub count: u64,
 }
 

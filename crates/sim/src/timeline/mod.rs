@@ -27,7 +27,7 @@ pub struct Timeline {
     pub until_ns: u64,
     /// Length of a slot in ns.
     pub slot_ns: u64,
-    /// Number of slots.
+    /// Number of slots of the timeline.
     pub slots: usize,
     /// Requests of each kind that occurred, by the moment at which they ended.
     pub kinds: Vec<KindTimeline>,

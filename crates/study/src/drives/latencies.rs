@@ -40,7 +40,7 @@ impl Percentile {
 /// The percentiles of the latencies of one kind of request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latencies {
-    /// Requests that they rest on.
+    /// Number of requests that the percentiles are of.
     pub requests: u64,
     /// The latency at each of [`PERCENTILES`], in microseconds, never descending; 0 without requests.
     pub micros: [f64; PERCENTILES.len()],

@@ -205,12 +205,12 @@ impl Drive {
         self.commands.iter().any(Option::is_some)
     }
 
-    /// Its flash may fail.
+    /// True if programs and erases of the drive's flash may fail.
     pub fn is_weak(&self) -> bool {
         self.is_weak
     }
 
-    /// When something happens in its flash.
+    /// When the next event of the drive's flash is due; [`Time::NEVER`] if none is, or without flash.
     pub fn next_event(&self) -> Time {
         self.flash.as_ref().map_or(Time::NEVER, |flash| flash.next_event())
     }

@@ -74,7 +74,7 @@ pub struct Shown {
     pub contested: u64,
     /// Blocks that had been open between versions, and are not any more.
     pub decided: u64,
-    /// Blocks that had been trimmed.
+    /// Blocks of the read that had been trimmed.
     pub trimmed: u64,
     /// Blocks that a cache has missed, or never had.
     pub missed: u64,
@@ -99,7 +99,7 @@ impl History {
         }
     }
 
-    /// Of a subject that keeps order.
+    /// The history of a subject that keeps the order of requests.
     pub fn in_order(self) -> History {
         History { keeps_order: true, ..self }
     }
@@ -126,7 +126,7 @@ impl History {
         History { versions: self.versions.max(other.versions), ..self.clone() }
     }
 
-    /// How many blocks there are.
+    /// Number of blocks of the subject.
     pub fn blocks(&self) -> u64 {
         self.blocks.len() as u64
     }

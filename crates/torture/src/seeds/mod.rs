@@ -34,7 +34,7 @@ pub fn layouts(name: &str) -> Option<Vec<LayoutKind>> {
 pub struct Target {
     /// The subject under test.
     pub subject: SubjectKind,
-    /// The layouts that it may run on.
+    /// The layouts that plans are drawn from.
     pub layouts: Vec<LayoutKind>,
     /// Drives of a key-value engine damage single blocks while it is at rest.
     has_damage: bool,

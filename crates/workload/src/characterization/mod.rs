@@ -19,7 +19,7 @@ pub struct Characterization {
     pub reads: KindCensus,
     /// The measures of the writes.
     pub writes: KindCensus,
-    /// How the pages of both fit into transactions.
+    /// How well the pages of reads and of writes fit into transactions.
     pub locality: Locality,
 }
 

@@ -40,7 +40,7 @@ pub struct Figures {
     pub lookups: u64,
     /// Blocks that were found in the block cache, among `lookups`.
     pub cache_hits: u64,
-    /// Blocks that a filter asked for wrongly.
+    /// Blocks that were looked for because a filter was wrong: the key was not in their file.
     pub false_positives: u64,
     /// Bytes of the log that were written to the device.
     pub log_bytes: u64,
@@ -48,7 +48,7 @@ pub struct Figures {
     pub flushes: u64,
     /// Bytes of the files that memtables became.
     pub flushed_bytes: u64,
-    /// Compactions that merged files.
+    /// Compactions that merged files; files that only moved down are not counted.
     pub compactions: u64,
     /// Files that went down a level as they were.
     pub moved_files: u64,
@@ -58,7 +58,7 @@ pub struct Figures {
     pub compaction_written_bytes: u64,
     /// Time that the writer stood still: both memtables full, or too many files on level 0.
     pub stalled: Nanos,
-    /// Time by which puts were slowed down.
+    /// Total time by which puts were slowed down.
     pub delayed: Nanos,
 }
 
@@ -68,7 +68,7 @@ impl Figures {
         Figures { from: now, until: now, last_put: now, ..Figures::default() }
     }
 
-    /// How long it has counted, in seconds.
+    /// Length of the time that the figures cover, in seconds.
     pub fn seconds(&self) -> f64 {
         self.until.since(self.from).as_secs_f64()
     }

@@ -36,7 +36,7 @@ struct Run {
 pub struct Job {
     /// Whether the job flushes a memtable or compacts files.
     pub purpose: JobPurpose,
-    /// The files that it writes.
+    /// Numbers of the files that the job writes.
     pub outputs: Vec<u32>,
     runs: Vec<Run>,
     pieces: VecDeque<Piece>,
@@ -99,12 +99,12 @@ impl Job {
         }
     }
 
-    /// Blocks that it reads.
+    /// Number of blocks that the job reads.
     pub fn input_blocks(&self) -> u64 {
         if self.purpose == JobPurpose::Flush { 0 } else { self.input }
     }
 
-    /// Blocks that it writes.
+    /// Number of blocks that the job writes.
     pub fn output_blocks(&self) -> u64 {
         self.output
     }

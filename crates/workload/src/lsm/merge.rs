@@ -9,17 +9,17 @@ pub struct Span {
     pub lo: u64,
     /// The highest key of the range, inclusive.
     pub hi: u64,
-    /// How many keys of the range there are; at least 1, at most all of them.
+    /// Number of keys of the range that are present; at least 1, at most all.
     pub entries: u64,
 }
 
 impl Span {
-    /// Keys of the range.
+    /// Number of keys between `lo` and `hi`, inclusive.
     pub fn keys(&self) -> u64 {
         self.hi - self.lo + 1
     }
 
-    /// The share of its keys that it holds.
+    /// Share of the keys of the range that are present, above 0 and at most 1.
     pub fn density(&self) -> f64 {
         self.entries as f64 / self.keys() as f64
     }

@@ -36,7 +36,7 @@ pub struct Plan {
     pub file: u64,
     /// Size of level 1 in bytes.
     pub base: u64,
-    /// How many times larger each further level is.
+    /// How many times larger each level is than the one before it, from level 2 on.
     pub multiplier: u64,
     /// Number of files of level 0 at which they are compacted.
     pub l0_trigger: u32,
@@ -50,7 +50,7 @@ pub struct Plan {
     pub gets: u64,
     /// Number of puts in all; 0 with clients, whose operations `gets` counts.
     pub puts: u64,
-    /// Threads that get, or clients.
+    /// Number of threads that get, or of clients.
     pub readers: u32,
     /// An update reads the record first.
     pub update_reads: bool,
@@ -72,7 +72,7 @@ pub struct Plan {
     pub get_time: Nanos,
     /// Processor time of a put.
     pub put_time: Nanos,
-    /// Bytes per second that a thread merges.
+    /// Rate at which a thread merges its inputs, in bytes per second.
     pub merge_rate: u64,
     /// Class of the reads of gets.
     pub get_class: Class,
@@ -135,7 +135,7 @@ impl Plan {
         data * self.block_entries()
     }
 
-    /// Puts that fill a memtable.
+    /// Number of puts that fill a memtable; at least 1.
     pub fn memtable_puts(&self) -> u64 {
         (self.write_buffer / self.entry).max(1)
     }
@@ -244,7 +244,7 @@ impl Plan {
         u64::from(self.compactions) * (2 * self.multiplier + 4) * self.blocks(self.file_entries())
     }
 
-    /// Blocks by which a log grows.
+    /// Number of blocks by which a log grows at a time; at least 1.
     pub fn log_piece(&self) -> u64 {
         (self.write_size.min(self.write_buffer) / self.block).max(1)
     }

@@ -26,13 +26,13 @@ pub struct Step {
 pub struct Reader {
     /// The operation under way.
     pub operation: Operation,
-    /// When its get or operation began.
+    /// When the get or operation under way began.
     pub begun: Time,
-    /// When it asked for the block that it waits for.
+    /// When the reader asked for the block that it waits for.
     pub asked: Time,
     /// The places that it has yet to look into.
     pub steps: VecDeque<Step>,
-    /// The files that it keeps from going away.
+    /// Numbers of the files that must not be removed before the operation has ended.
     pub pinned: Vec<u32>,
 }
 

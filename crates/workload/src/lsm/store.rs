@@ -170,12 +170,12 @@ impl Store {
         self.clients.as_ref().filter(|_| self.plan.mix.inserts()).map(|clients| clients.inserted)
     }
 
-    /// Which keys its puts go to.
+    /// The law by which puts choose their keys.
     pub fn law(&self) -> &Law {
         &self.law
     }
 
-    /// Puts that no file has yet.
+    /// Number of puts in memtables, which no file has yet.
     pub fn puts_in_memory(&self) -> u64 {
         self.sealed.iter().chain([&self.memtable]).map(|memtable| memtable.puts).sum()
     }

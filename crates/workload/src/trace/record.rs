@@ -19,12 +19,12 @@ pub struct Record {
     pub offset: u64,
     /// Number of bytes; 0 only for a flush. `offset + len` never overflows.
     pub len: u32,
-    /// The response time, if the trace contains it.
+    /// The time that the request took on the traced system; `None` if the trace has no response times.
     pub response: Option<Nanos>,
 }
 
 impl Record {
-    /// The first sector that it touches.
+    /// Number of the first sector that the request touches, in whole or in part.
     #[inline]
     pub fn sector(&self) -> u64 {
         self.offset / SECTOR_BYTES
@@ -38,7 +38,7 @@ impl Record {
         (end - self.sector()) as u32
     }
 
-    /// The byte behind its last.
+    /// The byte behind the last one of the request.
     #[inline]
     pub fn end(&self) -> u64 {
         self.offset + u64::from(self.len)

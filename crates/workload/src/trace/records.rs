@@ -16,7 +16,7 @@ use tailcut_base::{Nanos, Op};
 pub struct Records {
     /// When each was issued, in ns since the first one.
     pub at: Vec<u64>,
-    /// The disk that it went to: see [`Record::disk`].
+    /// The disk that each record went to: see [`Record::disk`].
     pub disk: Vec<u32>,
     /// What each record requested, as a number: [`Op::index`](tailcut_base::Op::index).
     pub op: Vec<u8>,
@@ -57,12 +57,12 @@ impl Records {
         Ok(records)
     }
 
-    /// How many there are.
+    /// Number of records.
     pub fn len(&self) -> usize {
         self.at.len()
     }
 
-    /// Whether there is none.
+    /// True if there are no records.
     pub fn is_empty(&self) -> bool {
         self.at.is_empty()
     }

@@ -36,7 +36,7 @@ pub struct ReplayOptions {
     pub device_sectors: u64,
     /// When requests are issued.
     pub timing: Timing,
-    /// Ends after this many requests.
+    /// Number of requests after which the replay ends; `None` for all.
     pub limit: Option<u64>,
     /// How often the trace is replayed, one time after another; at least 1. Each begins when the one before
     /// has ended and a mean pause between two of its requests has passed.
@@ -70,9 +70,9 @@ impl ReplayOptions {
 /// The changes that made a trace fit, for reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Replayed {
-    /// Records that were taken from the trace.
+    /// Number of records that were taken from the trace.
     pub records: u64,
-    /// Requests that were made of them.
+    /// Number of requests that were made from these records.
     pub requests: u64,
     /// Records longer than 65,536 sectors (32 MiB), which were cut into several requests.
     pub split: u64,

@@ -42,11 +42,11 @@ pub struct Origin {
 /// A simulated drive that resembles a measured one.
 #[derive(Clone, Debug)]
 pub struct Estimate {
-    /// The preset that supplies all keys without an entry in `origins`.
+    /// The preset that supplies the keys without an entry in `origins`.
     pub preset: Preset,
     /// Configuration of the simulated drive.
     pub config: SsdConfig,
-    /// Origins of its values, one per key.
+    /// Where the estimated values come from, one entry per key.
     pub origins: Vec<Origin>,
     /// Size of the measured drive in 4 KiB blocks.
     blocks: u64,

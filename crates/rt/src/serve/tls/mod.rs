@@ -38,7 +38,7 @@ use tailcut_host::wire::nbd::Tls;
 pub struct Encryption {
     /// Certificates of the server and of the authority it trusts.
     pub certificates: Certificates,
-    /// TLS is required; otherwise it is offered.
+    /// Whether clients must use TLS; otherwise it is offered.
     pub is_required: bool,
 }
 
@@ -100,7 +100,7 @@ pub struct Crossing {
     pub outer: OwnedFd,
     /// The socket to the server, in plaintext.
     pub inner: OwnedFd,
-    /// Its permit among the joined pairs.
+    /// The permit that counts this pair among the joined ones.
     pub passage: Passage,
 }
 

@@ -10,11 +10,11 @@ use tailcut_ssd::config::SsdConfig;
 /// A drive, what may change of it, and the rows that it shall come close to.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    /// The drive; its other keys stay.
+    /// The drive to start from; keys that are no parameters stay as they are.
     pub base: SsdConfig,
-    /// What may change, at least one.
+    /// The numbers that the fit may change, at least one.
     pub parameters: Vec<Parameter>,
-    /// The rows, at least one.
+    /// The measured rows that the drive shall come close to, at least one.
     pub rows: Vec<MeasuredRow>,
     /// How long each trial runs, and its seed: equal for all candidates, so that only their parameters make a
     /// difference.
