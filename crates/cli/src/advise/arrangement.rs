@@ -20,9 +20,9 @@ use tailcut_workload::datacenter::Workload;
 #[derive(Debug)]
 pub struct Arrangements {
     all: Vec<Arrangement>,
-    /// Bytes of data that each holds.
+    /// Bytes of data that each arrangement can hold.
     pub data: u64,
-    /// How many of the catalogue hold too little, or are refused.
+    /// Number of arrangements of the catalogue that hold too little data, or that a scenario refuses.
     pub left_out: u64,
 }
 

@@ -14,7 +14,7 @@ pub struct Technique {
     pub source: &'static str,
     /// Scenario settings that switch the technique on, each as `key=value`.
     pub settings: &'static [&'static str],
-    /// Whether it is also tried in arrays.
+    /// Whether the technique is tried in arrays as well as on single drives.
     pub in_arrays: bool,
 }
 

@@ -20,7 +20,7 @@ use tailcut_workload::size::Sizes;
 pub struct Cell {
     /// The level of each factor.
     pub levels: Vec<usize>,
-    /// Its scenario with each seed.
+    /// The resolved scenario of the point with each seed.
     pub runs: Vec<Point>,
 }
 

@@ -83,7 +83,7 @@ impl Request {
         self.tolerance.unwrap_or(if self.seeds > 1 { 0.01 } else { 0.05 })
     }
 
-    /// How many levels each factor has.
+    /// The number of levels of each factor.
     pub fn levels(&self) -> Vec<usize> {
         self.factors.iter().map(|factor| factor.levels.len()).collect()
     }

@@ -19,7 +19,7 @@ pub struct Results {
     pub by: String,
     /// The seeds with which each point was run.
     pub seeds: Vec<u64>,
-    /// Which points of the grid there are.
+    /// How the points that were run were chosen from the grid.
     pub design: Design,
     /// The factors that were varied, each with its levels.
     pub factors: Vec<Factor>,
@@ -61,14 +61,14 @@ pub struct Impossible {
     pub settings: Vec<String>,
     /// The reason, as a sentence.
     pub why: String,
-    /// How many points have that combination.
+    /// Number of points with this combination.
     pub points: u64,
 }
 
 /// Keys that have no effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ineffective {
-    /// Which keys, and why.
+    /// The keys that have no effect, and why.
     pub what: String,
     /// Number of points at which the key has no effect.
     pub points: u64,
@@ -77,29 +77,29 @@ pub struct Ineffective {
 /// Something that has several levels.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Factor {
-    /// Its name: the key of a scenario, or the name that the user gave it.
+    /// Name of the factor: a scenario key, or the name that the user gave it.
     pub name: String,
-    /// Its levels; the first one is that of the base point.
+    /// The levels of the factor, of which the first is that of the base point.
     pub levels: Vec<Level>,
 }
 
 /// A level of a factor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Level {
-    /// Its name: the value of the key, `off`, `on`, or what the user called it.
+    /// Name of the level: the value of the key, `off`, `on`, or the name that the user gave it.
     pub name: String,
-    /// Its settings, as `--set` takes them; none where it leaves the scenario as it is.
+    /// Settings of the level, as `--set` takes them; none where it leaves the scenario as it is.
     pub settings: Vec<String>,
 }
 
 /// A column of the table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
-    /// The quantity, as `--by` takes it.
+    /// Name of the quantity, as `--by` takes it.
     pub name: String,
-    /// The unit of its values: `ns`, `B/s`, `1/s`, `years`, `x` (times as much), or nothing.
+    /// Unit of the quantity's values: `ns`, `B/s`, `1/s`, `years`, `x` (times as much), or nothing.
     pub unit: String,
-    /// Whether more of it is better.
+    /// Whether higher values of the quantity are better.
     pub more_is_better: bool,
 }
 
@@ -110,7 +110,7 @@ pub struct Point {
     pub levels: Vec<usize>,
     /// The level of each factor by name.
     pub settings: BTreeMap<String, String>,
-    /// Its place in the ranking, from 1; none for a point without that quantity.
+    /// Place of the point in the ranking, from 1; `None` for a point without a value of that quantity.
     pub rank: Option<usize>,
     /// Whether no other point is better in one of the two quantities of [`Results::pareto`] and as
     /// good in the other.
@@ -126,15 +126,16 @@ pub struct Point {
     /// requests of their kind a run takes, at least.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub requests_missing: BTreeMap<String, u64>,
-    /// Writes complete in a volatile cache: a power cut loses them until they are flushed.
+    /// Whether writes complete in a volatile cache: a power cut loses them until they are flushed.
     #[serde(default)]
     pub volatile_cache: bool,
-    /// A run of it was too slow for an open loop: its latencies grow with the length of the run.
+    /// Whether a run of the point was too slow for an open loop, so that latencies grow with the length of
+    /// the run.
     #[serde(default)]
     pub overloaded: bool,
-    /// Its runs, one for each seed that is done.
+    /// The runs of the point, one for each seed that is done.
     pub runs: Vec<RunOf>,
-    /// Why it has no result, if a run of it failed: the error of the first such run.
+    /// Why the point has no result: the error of its first run that failed; `None` if it has one.
     pub error: Option<String>,
 }
 
@@ -173,28 +174,28 @@ pub struct Effects {
 /// The effect of a level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Main {
-    /// The factor, by number.
+    /// Number of the factor, from 0.
     pub factor: usize,
-    /// The level, by number; not 0.
+    /// Number of the level in its factor, from 1.
     pub level: usize,
-    /// The ratio at the base point.
+    /// Ratio by which the level changes the quantity at the base point.
     pub alone: Option<f64>,
-    /// The ratio with all other factors at their last level.
+    /// Ratio by which the level changes the quantity with all other factors at their last level.
     pub in_company: Option<f64>,
     /// The geometric mean of the ratios over the grid.
     pub average: Option<f64>,
-    /// The smallest of the ratios over the grid.
+    /// Smallest ratio over the grid.
     pub least: Option<f64>,
-    /// The largest of them.
+    /// Largest ratio over the grid.
     pub most: Option<f64>,
 }
 
 /// What two levels do together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pair {
-    /// The two factors, by number.
+    /// Numbers of the two factors, from 0.
     pub factors: [usize; 2],
-    /// Their levels, by number; none is 0.
+    /// Numbers of the two levels in their factors, from 1.
     pub levels: [usize; 2],
     /// The ratio of each alone, at the base point.
     pub alone: [Option<f64>; 2],

@@ -15,7 +15,7 @@ use tailcut_sim::world::Attribution;
 /// A folder that a run wrote.
 pub(super) struct SavedRun {
     folder: PathBuf,
-    /// The report and what belongs to it.
+    /// The report of the run, its detail and its scenario.
     pub saved: Saved,
 }
 

@@ -54,7 +54,7 @@ impl Seen {
 pub(super) struct RequestFinder {
     /// The number of the request.
     pub number: u64,
-    /// The request, once it has ended.
+    /// The request that was looked for, once it has ended.
     pub seen: Option<Seen>,
 }
 

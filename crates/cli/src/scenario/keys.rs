@@ -11,7 +11,7 @@ use tailcut_base::config::{Configure, KeyVisitor, Names};
 /// A key, or a section of keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// The path with dots, as `--set` takes it.
+    /// Path of the key with dots, as `--set` takes it.
     pub path: String,
     /// One sentence: meaning, unit, and what is special about it.
     pub doc: &'static str,

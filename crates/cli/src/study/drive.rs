@@ -12,11 +12,11 @@ use tailcut_study::{Options, Table};
 #[derive(Debug)]
 pub struct DriveTest {
     test: Test,
-    /// Its name on the command line.
+    /// Name of the test on the command line.
     pub id: &'static str,
-    /// Its title, in one line.
+    /// Title of the test, in one line.
     pub title: &'static str,
-    /// The specification and the section.
+    /// The specification that defines the test, and the section.
     pub source: &'static str,
 }
 

@@ -27,7 +27,7 @@ impl Entry {
         tailcut_study::all().iter().copied().map(Entry::Paper).collect()
     }
 
-    /// The one of that name.
+    /// The study with this name on the command line, if there is one.
     pub fn by_id(id: &str) -> Option<Entry> {
         Entry::all().into_iter().find(|entry| entry.id() == id)
     }

@@ -16,7 +16,7 @@ pub const FINER: [f64; 17] = [
 /// A run with a result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// The report, as `report.json` has it.
+    /// The report of the run, as `report.json` has it.
     pub report: Value,
     /// The percentiles of [`FINER`], by kind of request.
     pub percentiles: BTreeMap<String, Vec<FinePercentile>>,
@@ -65,7 +65,7 @@ impl Outcome {
         self.percentiles.get(kind)?.iter().find(|point| point.percentile == percentile).copied()
     }
 
-    /// The digest of the history of its requests.
+    /// Digest of the history of the run's requests; `None` if the report has none.
     pub fn history(&self) -> Option<&str> {
         self.report["digest"].as_str()
     }
@@ -89,7 +89,7 @@ impl RunResult {
         }
     }
 
-    /// The result, if there is one.
+    /// The outcome of the run; `None` if it failed.
     pub fn outcome(&self) -> Option<&Outcome> {
         match self {
             RunResult::Outcome(outcome) => Some(outcome),
@@ -97,7 +97,7 @@ impl RunResult {
         }
     }
 
-    /// Why there is none.
+    /// Why the run failed; `None` if it has an outcome.
     pub fn error(&self) -> Option<&str> {
         match self {
             RunResult::Outcome(_) => None,

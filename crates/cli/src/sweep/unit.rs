@@ -32,7 +32,7 @@ impl Unit {
         }
     }
 
-    /// The unit with that symbol.
+    /// The unit with this symbol, if there is one.
     pub fn by_symbol(symbol: &str) -> Option<Unit> {
         let all = [Unit::Nanos, Unit::BytesPerSecond, Unit::PerSecond, Unit::Years, Unit::Times, Unit::Plain];
         all.into_iter().find(|unit| unit.symbol() == symbol)

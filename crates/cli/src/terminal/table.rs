@@ -64,7 +64,7 @@ impl Table {
         self
     }
 
-    /// Whether there is no row yet.
+    /// True if the table has no rows yet.
     pub fn is_empty(&self) -> bool {
         self.inner.is_empty()
     }

@@ -60,7 +60,7 @@ pub struct SearchResults {
     pub digest: u64,
     /// The states and events that the runs reached.
     pub tally: Tally,
-    /// The lowest seed that broke a promise.
+    /// The lowest seed whose run broke a promise, and the violation; `None` if all were kept.
     pub found: Option<(u64, Violation)>,
     /// Whether the user stopped the search.
     pub interrupted: bool,

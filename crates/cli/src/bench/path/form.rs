@@ -137,7 +137,7 @@ pub(super) struct Goal {
     pub quantity: Quantity,
     /// Name of the form that is to reach the goal.
     pub form: &'static str,
-    /// The strategy that is compared with.
+    /// Name of the form that is compared with.
     pub against: &'static str,
     /// The fewest threads for which the goal applies.
     pub from: u32,

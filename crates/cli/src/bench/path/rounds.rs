@@ -15,7 +15,7 @@ pub(super) struct RoundSetup {
     pub forms: Vec<Form>,
     /// Numbers of threads, in ascending order.
     pub threads: Vec<u32>,
-    /// Cores that ask and wait.
+    /// Numbers of the cores on which threads issue requests and wait.
     pub waiting: Vec<usize>,
     /// Number of the core that the device runs on.
     pub device: usize,
@@ -23,7 +23,7 @@ pub(super) struct RoundSetup {
     pub latency: Nanos,
     /// Length of one measurement.
     pub length: Nanos,
-    /// The threads go before those of other programs.
+    /// Whether the threads run before those of other programs, at real-time priority.
     pub is_real_time: bool,
 }
 

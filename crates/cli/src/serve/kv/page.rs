@@ -17,7 +17,7 @@ use tailcut_rt::emulated::Lateness;
 use tailcut_rt::kv::{CurrentCounters, Figures, Server};
 use tailcut_rt::serve::Address;
 
-/// Where it is and how to connect.
+/// The message of a server that has started: where it listens, and how to connect.
 pub fn greeting(server: &Server<AnyDrive>, store: &Store, open: &Open) -> String {
     let netcat = match server.addresses().first() {
         Some(Address::Tcp(at)) => format!("nc -N {} {}", at.ip(), at.port()),

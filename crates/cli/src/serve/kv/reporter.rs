@@ -33,12 +33,12 @@ impl Reporter {
         self.service_manager.watchdog()
     }
 
-    /// Something that the user should know.
+    /// Logs something that the user should know.
     pub fn note(&self, text: &str) {
         info!(event = "note", "{text}");
     }
 
-    /// Something that the user should change.
+    /// Logs a warning: something that the user should change.
     pub fn warn(&self, text: &str) {
         warn!(event = "warning", "{text}");
     }
