@@ -22,7 +22,7 @@ pub struct GcThresholds {
 /// (IODA's PL_Win; SOSP 2021). Window k is `from + k * period .. from + k * period + length`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Windows {
-    /// Start of the first window.
+    /// Start of window 0; no window is open before it.
     pub from: Time,
     /// Time from the start of one window to the start of the next; not zero.
     pub period: Nanos,

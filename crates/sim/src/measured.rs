@@ -31,7 +31,7 @@ pub struct Run {
 /// A finished run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// The name of the run.
+    /// Label of the run: [`Run::label`].
     pub label: String,
     /// Throughput, latencies and waits by kind of request; resources and their limits; digest.
     pub report: Report,
@@ -39,7 +39,7 @@ pub struct Measured {
     pub figures: Figures,
     /// The counters of each drive during the measurement.
     pub drives: Vec<Figures>,
-    /// The latencies of all requests.
+    /// Latencies of all requests in the measurement that succeeded.
     pub all: LatencyHistogram,
     /// Latencies of the reads in the measurement.
     pub reads: LatencyHistogram,

@@ -25,7 +25,7 @@ pub struct RequestLog {
     pub class: Vec<u8>,
     /// Status of the completion, as an index of [`STATUSES`].
     pub status: Vec<u8>,
-    /// First sector of 512 bytes.
+    /// Number of the request's first sector, of 512 bytes.
     pub sector: Vec<u64>,
     /// Number of sectors of 512 bytes.
     pub sectors: Vec<u32>,

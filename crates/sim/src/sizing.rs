@@ -47,7 +47,7 @@ pub const SEGMENT_BLOCKS: u64 = 256;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Costs {
-    /// Blocks of a segment, *B*.
+    /// Number of blocks of 4 KiB in a segment, *B*.
     pub blocks: u64,
     /// Erasing a segment, *T_e*, in ns.
     pub erase_ns: f64,
@@ -240,9 +240,9 @@ pub struct Sizing {
     /// enough: `fill_beside` is then 99.9 %, and all that follows is of that.
     #[serde(default)]
     pub fill_is_cut: bool,
-    /// RAID level of a group.
+    /// Name of the RAID level of each R-group.
     pub raid: String,
-    /// The costs of a segment.
+    /// Times of a drive for the blocks and segments of its log.
     pub costs: Costs,
     /// Bytes per second that a drive of the front end takes.
     pub drive_bytes_per_s: f64,

@@ -245,7 +245,7 @@ pub struct MemoryRequest {
     pub lun: LunId,
     /// Time of its own data on the link since `since`, in ns (write-through only).
     pub link: u32,
-    /// The place behind the LUN.
+    /// Number of the place (die and plane) behind the LUN, from 0.
     pub place: u8,
     /// Write frontier of a program: the stream, or the one of garbage collection.
     pub frontier: u8,

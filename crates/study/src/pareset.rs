@@ -21,9 +21,9 @@ pub struct Combination {
     pub name: &'static str,
     /// Name of the combination in labels of runs.
     pub label: &'static str,
-    /// What reads do to programs.
+    /// What a read does to a program that it meets.
     pub program: Handling,
-    /// What reads do to erases.
+    /// What a read does to an erase that it meets.
     pub erase: Handling,
 }
 

@@ -8,9 +8,9 @@ use std::borrow::Cow;
 pub struct Table {
     /// Name of the study, as on the command line.
     pub study: String,
-    /// Version of the program.
+    /// Version of tailcut that ran the study.
     pub version: Cow<'static, str>,
-    /// Seed of all runs.
+    /// Seed of the random streams of all runs.
     pub seed: u64,
     /// Whether the study was run in its short form.
     pub quick: bool,
@@ -61,7 +61,7 @@ pub struct Row {
     pub quantity: String,
     /// Its unit: "B/s", "1/s", "B", "s", "us", "share" (1 is all), "x" (a factor), "pairs" (of an order).
     pub unit: Cow<'static, str>,
-    /// The figure of the paper.
+    /// The figure that the paper reports; `None` if it has none.
     pub paper: Option<f64>,
     /// How the paper's figure is to be compared; `None` without one.
     sense: Option<Sense>,

@@ -41,7 +41,7 @@ pub struct SyntheticConfig {
     pub requests: u64,
     /// Share of reads, ppm; those that neither read nor trim write.
     pub read: u32,
-    /// Share of trims, ppm.
+    /// Share of the requests that trim, ppm.
     pub trim: u32,
     /// Sizes of reads: a size such as `4KiB`, or several with percentages such as `4KiB/60:64KiB/40`.
     pub read_size: String,

@@ -8,12 +8,12 @@ use tailcut_base::random::Stream;
 /// The description of a lane.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LanePlan {
-    /// How large the requests are.
+    /// Distribution of the sizes of the requests.
     pub sizes: Sizes,
     /// Random requests start at multiples of this many sectors from the start of the region, at
     /// least 1. Sequential requests start where their predecessor ended.
     pub align: u32,
-    /// Where random requests go.
+    /// The pattern by which random requests choose their places.
     pub pattern: Pattern,
     /// Share of the requests that `pattern` places, in parts per million; the others follow their
     /// predecessor. Without effect under [`Pattern::Sequential`].

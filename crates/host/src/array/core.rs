@@ -24,9 +24,9 @@ pub struct Core<B: Block> {
     pub config: ArrayConfig,
     /// The drives of the array: their requests in flight, their hold queues, and whether they serve.
     pub drives: Drives<B>,
-    /// Reads of stored blocks.
+    /// Reads of stored blocks, which may be reconstructed from other members.
     pub reads: Reads<B>,
-    /// Requests of the host.
+    /// Requests of the host that are in progress.
     pub requests: Requests<B>,
     /// Write tokens of the R-groups; `None` if the layout does not share tokens between drives.
     pub tokens: Option<Tokens>,

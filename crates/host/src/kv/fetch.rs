@@ -47,7 +47,7 @@ pub(super) struct FetchRequest {
 /// The result of a fetch.
 #[derive(Debug)]
 pub struct Fetched {
-    /// The ticket passed to [`Engine::fetch`].
+    /// The number that was passed to [`Engine::fetch`], to match the result to its request.
     pub ticket: u32,
     /// The item's current value is unknown: the read failed, the record is damaged, or a newer version may be
     /// lost.

@@ -97,7 +97,7 @@ pub struct DriveReport {
 /// The execution-time breakdown: shares of the time of all ready/busy lines, adding up to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TimeBreakdown {
-    /// Command, address and data cycles.
+    /// The line's transactions use the bus for command, address or data cycles.
     pub bus_active: f64,
     /// A transaction, or its sensed data, waits for the bus. Limit: 0.
     pub bus_contention: f64,

@@ -17,7 +17,7 @@ pub struct HostReport {
     pub cpu_time: Vec<CpuShare>,
     /// Time of cores per request, without idling and background, in ns.
     pub cpu_per_request_ns: f64,
-    /// Context switches per request.
+    /// Context switches on all cores per request that ended.
     pub switches_per_request: f64,
     /// Handlers of the controller's interrupts per request.
     pub interrupts_per_request: f64,
@@ -53,7 +53,7 @@ pub struct PredictionReport {
 /// A part of the cores' time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CpuShare {
-    /// The use of the time.
+    /// What the time was spent on, such as `polling`.
     pub on: String,
     /// Share of all of the time, 0 … 1.
     pub share: f64,

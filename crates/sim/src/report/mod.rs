@@ -49,7 +49,7 @@ pub struct Report {
     /// Why all figures are zero, if no request was answered within the measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unmeasured: Option<String>,
-    /// Version of the program.
+    /// Version of tailcut that ran the scenario.
     pub version: String,
     /// Seed of all random streams.
     pub seed: u64,
@@ -83,7 +83,7 @@ pub struct Report {
     pub completed: u64,
     /// Start of the measurement, in ns since the start of the run.
     pub from_ns: u64,
-    /// End of the measurement.
+    /// End of the measurement, in ns since the start of the run.
     pub until_ns: u64,
     /// Steady state, as SNIA judges it.
     pub steady: Option<SteadyReport>,

@@ -13,7 +13,7 @@ pub struct KindReport {
     pub kind: String,
     /// Requests measured that succeeded; all figures but `errors` are theirs.
     pub requests: u64,
-    /// Requests that did not succeed.
+    /// Number of requests that failed; no other figure includes them.
     pub errors: u64,
     /// Requests per second: those due in the measurement; under overload, all that completed in it.
     pub requests_per_s: f64,

@@ -49,13 +49,13 @@ pub struct StoreReport {
     pub flushes: u64,
     /// Bytes of the files that memtables became.
     pub flushed_bytes: u64,
-    /// Compactions that merged files.
+    /// Compactions that merged files; files that only moved down are not counted.
     pub compactions: u64,
     /// Files that went down a level as they were.
     pub moved_files: u64,
-    /// Bytes that compactions read.
+    /// Bytes of the files that compactions have merged.
     pub compaction_read_bytes: u64,
-    /// Bytes that compactions wrote.
+    /// Bytes of the files that compactions wrote.
     pub compaction_written_bytes: u64,
     /// Bytes flushed and compacted for each byte that was put, the log not counted. Limit: 1 in the
     /// long run.

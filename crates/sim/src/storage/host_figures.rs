@@ -27,13 +27,13 @@ impl Handlers {
 /// Times of a part of the drives and how well they were predicted, in ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PredictionFigures {
-    /// Mean of the observed times.
+    /// Mean of the observed times, in ns.
     pub mean: f64,
     /// Standard deviation of the observed times, in ns.
     pub deviation: f64,
-    /// Mean of the predicted times.
+    /// Mean of the predicted times, in ns.
     pub predicted: f64,
-    /// Root of the mean square of the errors.
+    /// Root mean square of the differences of predicted and observed times, in ns.
     pub error: f64,
     /// Number of predictions that were made.
     pub count: u64,
@@ -50,7 +50,7 @@ pub struct HostFigures {
     pub time: CpuTime,
     /// Number of context switches on all cores in the measurement.
     pub switches: u64,
-    /// Handlers of the controller's interrupts.
+    /// Number and times of the handlers of the controller's interrupts.
     pub handlers: Handlers,
     /// Requests that the background threads completed.
     pub background_requests: u64,

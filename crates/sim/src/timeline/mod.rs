@@ -58,7 +58,7 @@ pub struct KindTimeline {
     pub requests: Vec<u64>,
     /// Bytes that the requests moved.
     pub bytes: Vec<u64>,
-    /// Requests that did not succeed.
+    /// Requests that failed, by the slot in which they ended.
     pub errors: Vec<u64>,
     /// The sum of the latencies of the requests, in ns.
     pub latency_ns: Vec<u64>,

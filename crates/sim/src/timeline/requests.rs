@@ -16,7 +16,7 @@ pub struct SlotTotals {
     pub requests: u64,
     /// Bytes that the successful requests moved.
     pub bytes: u64,
-    /// Requests that did not succeed.
+    /// Number of requests that did not succeed; no other figure includes them.
     pub errors: u64,
     /// The sum of the latencies of successful requests, in ns.
     pub latency_ns: u64,

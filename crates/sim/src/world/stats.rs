@@ -28,7 +28,7 @@ pub struct Finished<S> {
     pub fua: bool,
     /// Latency class of the request.
     pub class: Class,
-    /// The status of its completion.
+    /// Whether the request succeeded, or why it failed.
     pub status: Status,
     /// Number of its first sector, of 512 bytes.
     pub sector: u64,
@@ -176,7 +176,7 @@ impl Sizes {
 /// The measurements of a run, after its ramp.
 #[derive(Clone, Debug)]
 pub struct Stats {
-    /// Start of the measurement.
+    /// Start of the measurement in virtual time.
     pub from: Time,
     /// End of the measurement: the last completion.
     pub until: Time,

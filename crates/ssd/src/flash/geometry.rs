@@ -78,17 +78,17 @@ impl LogicalPage {
 /// The counts and sizes of a drive's flash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Geometry {
-    /// Channels, each with one bus.
+    /// Number of channels, each with one bus.
     pub channels: u32,
-    /// Chips on each channel.
+    /// Number of chips on each channel.
     pub chips: u32,
-    /// Dies in each chip.
+    /// Number of dies in each chip.
     pub dies: u32,
-    /// Planes in each die.
+    /// Number of planes in each die.
     pub planes: u32,
-    /// Blocks in each plane, bad ones included.
+    /// Number of blocks in each plane, bad ones included.
     pub blocks: u32,
-    /// Pages in each block.
+    /// Number of pages in each block.
     pub pages: u32,
     /// User bytes per page: a power of two from 512 B to 32 KiB.
     pub page_bytes: u64,

@@ -146,15 +146,15 @@ pub struct Phases {
     types: Divisor,
     /// Pages of one type follow each other in runs of 2 to this power.
     run: u32,
-    /// Cell time of an erase.
+    /// Time that the cells take to erase a block.
     pub erase: Nanos,
-    /// A page's data and spare bytes on the bus.
+    /// Time of a page on the bus, data and spare bytes.
     pub transfer: Nanos,
-    /// Command and address cycles of a read.
+    /// Time of the command and address cycles of a read.
     pub read_command: Nanos,
-    /// Command and address cycles of a program.
+    /// Time of the command and address cycles of a program.
     pub program_command: Nanos,
-    /// Command and address cycles of an erase.
+    /// Time of the command and address cycles of an erase.
     pub erase_command: Nanos,
 }
 

@@ -15,9 +15,9 @@ use tailcut_base::{Op, SECTOR_BYTES};
 /// The measures of a stream. Trims and flushes count nowhere, as in the paper.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Characterization {
-    /// The measures of the reads.
+    /// Number, bytes and randomness of the reads.
     pub reads: KindCensus,
-    /// The measures of the writes.
+    /// Number, bytes and randomness of the writes.
     pub writes: KindCensus,
     /// How well the pages of reads and of writes fit into transactions.
     pub locality: Locality,

@@ -76,9 +76,9 @@ pub struct LsmConfig {
     pub write_depth: u32,
     /// Whether blocks that have become free are trimmed on the device.
     pub discard: bool,
-    /// Processor time of a get.
+    /// Processor time that a get takes beside its reads.
     pub get_time: Nanos,
-    /// Processor time of a put.
+    /// Processor time that a put takes.
     pub put_time: Nanos,
     /// Rate at which a thread merges its inputs, in bytes per second.
     pub merge_rate: u64,

@@ -52,9 +52,9 @@ pub struct Figures {
     pub compactions: u64,
     /// Files that went down a level as they were.
     pub moved_files: u64,
-    /// Bytes that compactions read.
+    /// Bytes of the files that compactions have merged.
     pub compaction_read_bytes: u64,
-    /// Bytes that compactions wrote.
+    /// Bytes of the files that compactions wrote.
     pub compaction_written_bytes: u64,
     /// Time that the writer stood still: both memtables full, or too many files on level 0.
     pub stalled: Nanos,

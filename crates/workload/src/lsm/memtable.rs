@@ -16,7 +16,7 @@ pub struct Memtable {
     pub born: u64,
     /// Extents of the memtable's log, in order.
     pub log: Vec<Extent>,
-    /// Bytes of the log.
+    /// Length of the memtable's log in bytes.
     pub log_bytes: u64,
     /// Blocks of the log that have been handed to the device whole.
     pub log_written: u64,

@@ -10,11 +10,11 @@ use tailcut_base::{Class, Nanos, SECTOR_BYTES};
 /// The parameters of a store. Sizes are multiples of a block where they are in bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// First sector of the region.
+    /// First sector of the region on the device.
     pub first: u64,
     /// Size of the region in blocks.
     pub region: u64,
-    /// What the threads do.
+    /// What the threads do: gets and puts, or the operations of YCSB's clients.
     pub mix: Mix,
     /// Keys, all present at the start, or to be loaded: at least 1.
     pub keys: u64,
@@ -68,9 +68,9 @@ pub struct Plan {
     pub write_depth: u32,
     /// Blocks that have become free are discarded on the device.
     pub discard: bool,
-    /// Processor time of a get.
+    /// Processor time that a get takes beside its reads.
     pub get_time: Nanos,
-    /// Processor time of a put.
+    /// Processor time that a put takes.
     pub put_time: Nanos,
     /// Rate at which a thread merges its inputs, in bytes per second.
     pub merge_rate: u64,

@@ -24,7 +24,7 @@ pub struct Step {
 /// A thread that gets, one key after another; or a client.
 #[derive(Clone, Debug)]
 pub struct Reader {
-    /// The operation under way.
+    /// The kind of the operation under way.
     pub operation: Operation,
     /// When the get or operation under way began.
     pub begun: Time,

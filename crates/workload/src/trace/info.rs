@@ -24,9 +24,9 @@ pub struct Info {
     pub file: String,
     /// Name of the trace's format.
     pub format: &'static str,
-    /// Requests of all kinds.
+    /// Number of requests of all kinds.
     pub requests: u64,
-    /// Bytes read and written.
+    /// Bytes of all reads and writes.
     pub bytes: u64,
     /// From the first request to the last, in nanoseconds.
     pub duration_ns: u64,
@@ -36,37 +36,37 @@ pub struct Info {
     pub bad_lines: u64,
     /// Requests recorded earlier than one before them.
     pub backwards: u64,
-    /// Reads, writes, trims and flushes.
+    /// Number and bytes of the requests of each kind.
     pub mix: Vec<OpShare>,
     /// Distribution of the sizes of reads.
     pub read_sizes: Sizes,
     /// Distribution of the sizes of writes.
     pub write_sizes: Sizes,
-    /// Alignment of reads and writes.
+    /// How many reads and writes keep to boundaries of 4 KiB and of 512 B.
     pub alignment: Alignment,
     /// Requests and bytes per second, and the times between requests.
     pub rates: Rates,
-    /// Sequentiality over all disks.
+    /// Sequentiality of reads and writes, over all disks.
     pub sequence: Sequence,
     /// The measures of Sprinkler's table 1. Its randomness differs from [`Info::sequence`]: it looks
     /// at the last request of the same kind only.
     pub characterization: Characterization,
-    /// Pages touched over all disks.
+    /// Pages of 4 KiB that reads and writes touched, over all disks.
     pub footprint: Footprint,
     /// Equal parts of the duration, in order.
     pub windows: Vec<Window>,
-    /// Response times, where the trace has them.
+    /// Distribution of the recorded response times; `None` if the trace has none.
     pub response: Option<Times>,
     /// Completions without a response time: their requests were merged, split, or issued before the trace.
     pub unmatched_completions: u64,
-    /// Each disk, by number.
+    /// The figures of each disk, by number.
     pub disks: Vec<DiskInfo>,
 }
 
 /// One kind of request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OpShare {
-    /// "read", "write", "trim" or "flush".
+    /// Kind of request: `read`, `write`, `trim` or `flush`.
     pub op: &'static str,
     /// Number of requests of this kind.
     pub requests: u64,

@@ -34,7 +34,7 @@ pub enum Timing {
 pub struct ReplayOptions {
     /// Size of the device in sectors of 512 bytes.
     pub device_sectors: u64,
-    /// When requests are issued.
+    /// Whether requests are issued at their recorded times or in a closed loop.
     pub timing: Timing,
     /// Number of requests after which the replay ends; `None` for all.
     pub limit: Option<u64>,
@@ -43,11 +43,11 @@ pub struct ReplayOptions {
     pub times: u32,
     /// The disks to replay, by label or number; all of them when empty.
     pub disks: Vec<String>,
-    /// Latency class of reads.
+    /// Latency class that reads are given.
     pub read_class: Class,
-    /// Latency class of everything else.
+    /// Latency class that all other requests are given.
     pub write_class: Class,
-    /// Write stream of all requests.
+    /// Write stream that all requests are given.
     pub stream: u8,
 }
 

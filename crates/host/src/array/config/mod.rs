@@ -138,7 +138,7 @@ pub struct ArrayConfig {
     pub background_rate: u64,
     /// Settings of the layouts that write in place: `raid0`, `raid4` and `raid5`.
     pub raid: RaidConfig,
-    /// Settings of log layouts.
+    /// Settings of the layouts that write a log.
     pub log: LogConfig,
     /// Settings of `epochs`, and of logs with tokens.
     pub epoch: EpochConfig,

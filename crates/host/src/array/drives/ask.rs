@@ -35,26 +35,26 @@ impl<B> Ask<B> {
 /// A completion of a drive request, with its issuer.
 #[derive(Clone, Debug)]
 pub struct Answered<B> {
-    /// Issuer of the request.
+    /// The issuer of the request, to which the completion is delivered.
     pub owner: Owner,
     /// The drive that has completed the request.
     pub drive: DriveId,
     /// What the drive was asked to do: read, write, trim or flush.
     pub op: Op,
-    /// The write was with force unit access.
+    /// Whether the request was a write with force unit access.
     pub fua: bool,
     /// First block of the request on the drive, in blocks of 4 KiB.
     pub block: u64,
     /// Number of blocks of the request.
     pub blocks: u32,
-    /// Status of the completion.
+    /// Whether the request succeeded, or why it failed.
     pub status: Status,
     /// For a successful read, the content of each block with its protection information; otherwise memory for
     /// reuse.
     pub data: Vec<B>,
     /// For a request that the drive declined, how long it expects to stay busy.
     pub busy_for: Nanos,
-    /// Attribution of the time from the request to now.
+    /// Attribution to causes of the time from the request to its completion.
     pub spans: Spans,
 }
 

@@ -18,7 +18,7 @@ use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
 /// The gate of one drive.
 #[derive(Debug)]
 pub struct Gate<B> {
-    /// Progress of the drive's epoch.
+    /// The stage of the drive's epoch, and the time spent in each.
     pub progress: Progress,
     /// Waiting requests, in order of arrival.
     held: VecDeque<Waiting<B>>,
@@ -28,7 +28,7 @@ pub struct Gate<B> {
     flushes: Vec<Waiting<B>>,
     /// Blocks held back by the layout.
     pub kept: usize,
-    /// When an epoch is due.
+    /// When the next epoch of the drive is due; [`Time::NEVER`] while none is.
     pub due: Time,
     /// Counts the epochs.
     epoch: u32,
@@ -44,7 +44,7 @@ pub struct Gate<B> {
     is_dirty: bool,
     /// Blocks written to the drive in the epoch under way.
     pub written: usize,
-    /// The drive's capacity per epoch.
+    /// Estimate of the blocks that the drive can write in an epoch.
     pub pace: Pace,
     /// Control calls that make the drive collect garbage and wait until it has quiesced.
     pub calls: Calls,

@@ -59,9 +59,9 @@ pub(super) struct Geometry {
 pub struct Declustering {
     /// Number of drives of the array.
     pub drives: usize,
-    /// Number of token groups.
+    /// Number of token groups that the drives belong to in turn.
     pub groups: usize,
-    /// Number of copies of each block.
+    /// Number of copies of each block, at least 2.
     pub copies: usize,
 }
 

@@ -30,7 +30,7 @@ pub struct ScrubReport {
     pub parities: u64,
     /// Blocks of the host that are unreadable.
     pub unreadable: u64,
-    /// The scrub is complete.
+    /// Whether the scrub has covered all rows.
     pub is_done: bool,
 }
 

@@ -71,7 +71,7 @@ pub struct ReadResult<B> {
     pub wanted: BlockRead,
     /// Success, or why the data cannot be read.
     pub status: Status,
-    /// The content of each block.
+    /// The content of each block; of no meaning unless the read succeeded.
     pub data: Vec<B>,
     /// With [`Status::Contended`]: how much longer the drive expects to stay busy.
     pub busy_for: Nanos,

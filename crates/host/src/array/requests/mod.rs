@@ -29,7 +29,7 @@ pub struct HostRequest<B> {
     pub fua: bool,
     /// Latency class, which the requests to drives inherit.
     pub class: Class,
-    /// Which copy serves a read.
+    /// The copy that must serve a read, if the host asks for one.
     pub mirror: Mirror,
     /// First block of the array, in blocks of 4 KiB.
     pub block: u64,

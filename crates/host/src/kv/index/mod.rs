@@ -30,7 +30,7 @@ pub struct Index {
 /// An item's index entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Place of the item.
+    /// Where the item is: in memory or on flash.
     pub place: Place,
     /// Number of recent accesses, at most [`MOST_HEAT`].
     pub heat: u8,

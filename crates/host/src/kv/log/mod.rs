@@ -99,7 +99,7 @@ struct Undurable {
 pub struct Write {
     /// Number of the write, to be reported when it has completed; later writes have higher numbers.
     pub number: WriteNumber,
-    /// First block of the disk.
+    /// First block of the write on the disk, in blocks of 4 KiB.
     pub block: u64,
     /// The content of each block, from `block` on.
     pub data: Vec<Bytes>,

@@ -76,7 +76,7 @@ pub struct Store {
     pub invalidates: bool,
     /// The key was sent in base64.
     pub has_base64_key: bool,
-    /// Form of the reply.
+    /// The form of the reply: a line as for `set`, or letters and flags as for `ms`.
     pub answer: Answer,
 }
 

@@ -28,18 +28,18 @@ pub struct ServiceSettings {
     /// thread has an equal share, and at least room for four commands with the largest values and 1 MiB for
     /// small ones.
     pub client_memory: u64,
-    /// Process ID, for `stats`.
+    /// Process ID of the server, which `stats` shows.
     pub process: u32,
 }
 
 /// Commands and features that memcached's options enable or disable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Permissions {
-    /// `flush_all` is executed (not with `-F`).
+    /// Whether `flush_all` is executed (not with `-F`).
     pub flush_all: bool,
-    /// Items show CAS values other than 0 (not with `-C`).
+    /// Whether items show CAS values other than 0 (not with `-C`).
     pub cas: bool,
-    /// `shutdown` is executed (`-A`).
+    /// Whether `shutdown` is executed (`-A`).
     pub shutdown: bool,
 }
 

@@ -66,9 +66,9 @@ pub struct Store<'a> {
     pub key: Key<'a>,
     /// What happens to an existing and to a missing item, such as replacing the one and creating the other.
     pub mode: StoreMode,
-    /// The client's own flags.
+    /// The client's flags: 32 bits that are stored with the item and not interpreted.
     pub client_flags: u32,
-    /// Expiry time (see [`super::Expiry::new`]).
+    /// Expiry time as the client sent it (see [`super::Expiry::new`]).
     pub exptime: i64,
     /// Length of the data in bytes, at most [`MOST_VALUE_BYTES`].
     pub length: u32,
@@ -101,7 +101,7 @@ pub enum StoreMode {
 pub struct Count<'a> {
     /// The key of the item whose number changes.
     pub key: Key<'a>,
-    /// What to add or subtract.
+    /// By how much the number changes, and in which direction.
     pub delta: Delta,
     /// Whether the client asked for no reply.
     pub noreply: bool,
@@ -140,7 +140,7 @@ impl Delta {
 pub struct Touch<'a> {
     /// The key of the item whose expiry time changes.
     pub key: Key<'a>,
-    /// New expiry time (see [`super::Expiry::new`]).
+    /// New expiry time as the client sent it (see [`super::Expiry::new`]).
     pub exptime: i64,
     /// Whether the client asked for no reply.
     pub noreply: bool,
@@ -185,7 +185,7 @@ pub struct MetaCount<'a> {
     pub key: Key<'a>,
     /// The command's meta flags, in the order in which they were sent.
     pub flags: MetaFlags,
-    /// What to add or subtract.
+    /// By how much the number changes, and in which direction.
     pub delta: Delta,
 }
 

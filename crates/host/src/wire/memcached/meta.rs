@@ -22,7 +22,7 @@ pub struct Item {
     pub cas: u64,
     /// The client's flags: 32 bits that are stored with the item and not interpreted.
     pub client_flags: u32,
-    /// Seconds since the last access.
+    /// Seconds since the item was last accessed.
     pub idle: u64,
     /// Whether the item has been read before.
     pub is_fetched: bool,
@@ -208,7 +208,7 @@ pub fn noop(out: &mut Vec<u8>) {
 pub struct Debug {
     /// Expiry time. memcached shows the seconds left, and -1 for never.
     pub expiry: Expiry,
-    /// Seconds since the last access.
+    /// Seconds since the item was last accessed.
     pub idle: u64,
     /// CAS value of the item: a number that changes with it.
     pub cas: u64,

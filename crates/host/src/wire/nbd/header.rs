@@ -12,7 +12,7 @@ pub struct Header {
     pub command: u16,
     /// The client's identifier of the request.
     pub cookie: u64,
-    /// Offset of the first byte.
+    /// Offset of the first byte in the export.
     pub offset: u64,
     /// Length of the range in bytes.
     pub length: u32,
@@ -44,7 +44,7 @@ pub enum Command {
 pub struct Refusal {
     /// The error code that the client receives.
     pub error: Error,
-    /// The reason as text.
+    /// Why the request is refused, in words; structured replies carry it.
     pub text: &'static str,
 }
 
@@ -53,9 +53,9 @@ pub struct Refusal {
 pub struct Rules {
     /// Size of the export in bytes.
     pub bytes: u64,
-    /// The export is read-only.
+    /// Whether writes are refused because the export is read-only.
     pub is_read_only: bool,
-    /// Zeroing needs no writes of data.
+    /// Whether zeroing needs no writes of data.
     pub zeroes_fast: bool,
     /// Whether the client has negotiated structured replies.
     pub has_structured_replies: bool,

@@ -28,7 +28,7 @@ pub struct Ineffective {
     path: String,
     /// Keys of the section that do have an effect.
     except: &'static [&'static str],
-    /// Why, for a message.
+    /// Why the keys have no effect, as a clause for a message.
     pub because: String,
 }
 

@@ -50,7 +50,7 @@ use vas::Vas;
 pub struct Chips<'a> {
     /// Every memory request in the drive, whether it is committed or not.
     pub requests: &'a Requests,
-    /// The state of the chips.
+    /// The state of every LUN, with the requests that are committed to it.
     pub luns: &'a Luns,
     /// The numbering of channels, LUNs, planes and blocks, and which of them contains which.
     pub layout: &'a Layout,

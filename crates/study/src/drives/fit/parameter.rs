@@ -18,7 +18,7 @@ pub struct Parameter {
     /// How far from its first value the number may go within these bounds: by this factor or difference, as
     /// `scale` determines.
     pub reach: f64,
-    /// Whether factors or differences count.
+    /// Whether values are compared by their factors or by their differences.
     pub scale: Scale,
     /// What the number means, and the reason for its bounds.
     pub source: &'static str,

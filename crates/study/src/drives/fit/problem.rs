@@ -45,7 +45,7 @@ pub struct Trial {
     pub device: SsdConfig,
     /// The load of the row that the candidate is tested under.
     pub load: Load,
-    /// How long the test runs.
+    /// Length of the test, its seed, and the cost of the client.
     pub test: TestRun,
 }
 

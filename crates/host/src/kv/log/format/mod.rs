@@ -220,7 +220,7 @@ pub struct Foot {
     pub sequence: u64,
     /// Number of entries in the summary.
     pub entries: u32,
-    /// Checksum of the summary.
+    /// Checksum over all entries of the summary.
     pub checksum: u32,
     /// The latest segment in which one of this segment's tombstones invalidates a record; 0 without
     /// tombstones.

@@ -12,7 +12,7 @@ use tailcut_base::cast::{to_u32, to_usize};
 /// A summary entry: describes one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Hash of the record's key.
+    /// Hash of the key of the record.
     pub hash: KeyHash,
     /// Offset of the record in the segment, in units.
     pub unit: u32,
