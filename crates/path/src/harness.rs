@@ -29,9 +29,9 @@ pub enum Submitters {
 /// A benchmark.
 #[derive(Clone, Debug)]
 pub struct Harness {
-    /// Implementation of the strategy.
+    /// The strategy as real threads carry it out.
     pub plan: Plan,
-    /// The threads that submit requests.
+    /// How many threads submit requests, and whether they wait for them.
     pub submitters: Submitters,
     /// Cores of submitting threads; each has a queue. A reaper uses the first.
     pub cores: Vec<usize>,
@@ -62,7 +62,7 @@ enum Part {
 /// Results of a benchmark.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Duration of the measured interval.
+    /// Length of the measured interval.
     pub elapsed: Nanos,
     /// Latency of requests, from entering to leaving the path.
     pub latency: LatencyHistogram,

@@ -14,9 +14,9 @@ pub struct Figures {
     pub took: Nanos,
     /// Sum of the response times of all I/Os, in ns.
     pub latency_sum: u128,
-    /// Maximum response time (MRT).
+    /// Maximum response time (MRT) of an I/O; zero without I/Os.
     pub longest: Nanos,
-    /// 99.999th percentile of response times ("five nines").
+    /// 99.999th percentile of response times ("five nines"); zero without I/Os.
     pub five_nines: Nanos,
 }
 

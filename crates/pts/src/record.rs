@@ -54,7 +54,7 @@ pub struct Convergence {
 pub struct Track {
     /// The load whose metric is judged.
     pub cell: Cell,
-    /// The metric of the load.
+    /// The metric of the load that is judged.
     pub metric: Metric,
     /// Value of the metric in each round: see [`Figures::metric`].
     pub values: Vec<u64>,

@@ -35,9 +35,9 @@ pub enum Socket {
 /// The reply to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Replied {
-    /// Cookie of the request.
+    /// The cookie of the request that the reply belongs to.
     pub cookie: u64,
-    /// Zero, or an error number.
+    /// 0 for success, or an error number of the NBD standard.
     pub error: u32,
 }
 

@@ -28,11 +28,11 @@ pub struct Answers {
 /// An extent: a range of blocks with equal status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Number of blocks; at least 1.
+    /// Number of blocks of 4 KiB of the extent; at least 1.
     pub blocks: u64,
-    /// The blocks are allocated.
+    /// Whether the blocks of the extent are allocated.
     pub is_allocated: bool,
-    /// The blocks are known to read as zeros.
+    /// Whether the blocks of the extent are known to read as zeros.
     pub is_zero: bool,
 }
 

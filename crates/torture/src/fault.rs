@@ -52,7 +52,7 @@ tailcut_base::choice! {
 /// A fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The kind of the fault.
+    /// What happens to the drive, or to its data.
     pub kind: FaultKind,
     /// Number of the drive, by its place in the array.
     pub drive: u32,

@@ -11,7 +11,7 @@ use tailcut_host::{Disk, Fingerprint, Mirror, Request, Response};
 /// Workload and array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// Layout of the data.
+    /// Layout of the data on the drives.
     pub layout: LayoutKind,
     /// R-groups of SWAN; 1 for others.
     pub groups: u32,
@@ -19,7 +19,7 @@ pub struct Load {
     pub drives: u32,
     /// Number of blocks of 4 KiB on each drive.
     pub blocks: u64,
-    /// Random reads instead of random writes; both of one block.
+    /// Whether requests are random reads instead of random writes; both of one block of 4 KiB.
     pub reads: bool,
 }
 

@@ -43,9 +43,9 @@ pub struct Load {
 /// Results of a run.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// Number of completed requests.
+    /// Number of requests completed in the run.
     pub requests: u64,
-    /// Elapsed time, in s.
+    /// Length of the run by the wall clock, in s.
     pub seconds: f64,
     /// CPU time that the process used in the run, in s.
     pub processor: f64,

@@ -11,13 +11,13 @@ pub const FORMAT: u32 = 1;
 pub struct Advice {
     /// Version of this format: [`FORMAT`].
     pub format: u32,
-    /// Version of the program.
+    /// Version of tailcut that gave the advice.
     pub version: String,
     /// The promise in the form in which it was understood.
     pub promise: String,
     /// Bytes of data that every arrangement holds.
     pub data_bytes: u64,
-    /// The unit of costs.
+    /// The unit in which costs are given, in words.
     pub cost_unit: String,
     /// The assumption behind the costs, in a sentence.
     pub assumption: String,

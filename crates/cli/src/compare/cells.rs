@@ -18,7 +18,7 @@ use tailcut_workload::size::Sizes;
 /// A point of the grid, as it is run.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// The level of each factor.
+    /// The level of each factor, by number.
     pub levels: Vec<usize>,
     /// The resolved scenario of the point with each seed.
     pub runs: Vec<Point>,
@@ -31,7 +31,7 @@ pub struct Cells {
     pub base: Scenario,
     /// The points that can be run, in the order of the design.
     pub cells: Vec<Cell>,
-    /// Refused points, grouped by conflict.
+    /// The points that no scenario can have, grouped by conflict.
     pub impossible: Vec<Impossible>,
     /// Keys without effect at points that can be run, with the number of points.
     pub ineffective: Vec<IneffectiveKeys>,

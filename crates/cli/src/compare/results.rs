@@ -11,7 +11,7 @@ pub const FORMAT: u32 = 1;
 pub struct Results {
     /// Version of this format: [`FORMAT`].
     pub format: u32,
-    /// Version of the program.
+    /// Version of tailcut that made the comparison.
     pub version: String,
     /// The base scenario, complete, as TOML: what `tailcut run` takes.
     pub scenario: String,
@@ -23,7 +23,7 @@ pub struct Results {
     pub design: Design,
     /// The factors that were varied, each with its levels.
     pub factors: Vec<Factor>,
-    /// The columns of the table.
+    /// The quantities that the columns of the table show.
     pub quantities: Vec<Head>,
     /// The two quantities of which no other point has both better where [`Point::pareto`] is true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,7 +40,7 @@ pub struct Results {
 pub struct Design {
     /// `full`, `regular` (an orthogonal fraction) or `spread` (a balanced sample).
     pub kind: String,
-    /// Points of the full grid.
+    /// Number of points of the full grid.
     pub grid: u64,
     /// Combinations that no scenario can have, and that were left out.
     pub impossible: Vec<Impossible>,
@@ -59,7 +59,7 @@ pub struct Design {
 pub struct Impossible {
     /// The settings that contradict each other, or the one that is wrong by itself.
     pub settings: Vec<String>,
-    /// The reason, as a sentence.
+    /// Why the settings contradict each other, as a sentence.
     pub why: String,
     /// Number of points with this combination.
     pub points: u64,

@@ -92,13 +92,13 @@ const WIDENED: &str = "I/Os that are no multiple of 4 KiB are widened to blocks:
 pub struct Report {
     /// The drive under test, and how it is reached.
     pub platform: Platform,
-    /// The settings of the tests.
+    /// The settings that all tests share.
     pub settings: Settings,
     /// Seed of addresses and contents.
     pub seed: u64,
     /// The tests that have begun, in order.
     pub tests: Vec<Tested>,
-    /// Results to compare with.
+    /// Results of the same tests to compare with; `None` unless they were given.
     pub other: Option<ReferenceResults>,
 }
 

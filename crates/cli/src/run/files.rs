@@ -39,7 +39,7 @@ pub struct Saved {
     pub detail: Detail,
     /// True when lines of the trace that cannot be read were skipped.
     pub skip_bad_lines: bool,
-    /// The complete scenario as TOML.
+    /// The complete scenario of the run as TOML.
     pub scenario: String,
 }
 

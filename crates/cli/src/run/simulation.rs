@@ -30,7 +30,7 @@ pub struct Simulated {
     pub stats: Stats,
     /// The requests of the measurement; `None` unless they were to be kept.
     pub columns: Option<RequestLog>,
-    /// How the run ended.
+    /// How the run ended: as the scenario specifies, or why not.
     pub ending: Ending,
 }
 

@@ -19,7 +19,7 @@ tailcut_base::choice! {
 /// The whole scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestConfiguration {
-    /// Seed of every random stream.
+    /// Seed of all random streams.
     pub seed: u64,
     /// A name for reports: the key whose value is a text.
     pub title: String,
@@ -34,9 +34,9 @@ pub struct TestConfiguration {
 pub struct Device {
     /// Whether there is a write-back buffer.
     pub buffer: bool,
-    /// Bytes of a page.
+    /// Size of a page in bytes.
     pub page: u64,
-    /// Bytes of the buffer.
+    /// Size of the write-back buffer in bytes.
     pub buffer_size: u64,
     /// The flash of the device: a section within a section.
     pub flash: Flash,
@@ -47,13 +47,13 @@ pub struct Device {
 /// The medium.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flash {
-    /// Sensing times by page type.
+    /// Sensing time of each page type.
     pub read: Vec<Nanos>,
     /// Time to program a page.
     pub program: Nanos,
     /// Bus rate in bytes per second.
     pub bus: u64,
-    /// Planes of a die.
+    /// Number of planes of each die.
     pub planes: u32,
 }
 
@@ -62,7 +62,7 @@ pub struct Flash {
 pub struct Load {
     /// Share of reads, parts per million.
     pub reads: u32,
-    /// Exponent of the Zipf distribution.
+    /// Exponent of the Zipf distribution of addresses.
     pub skew: f64,
     /// Number of requests in flight.
     pub depth: u64,

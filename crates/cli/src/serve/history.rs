@@ -25,7 +25,7 @@ const FIRST_EVERY: Duration = Duration::from_secs(1);
 pub struct Head {
     /// The kind of the file: always [`Head::KIND`].
     pub tailcut: String,
-    /// Version of the program.
+    /// Version of tailcut that wrote the history.
     pub version: String,
     /// What is served, in words: exports of a block server, or a store.
     pub what: String,
@@ -43,7 +43,7 @@ impl Head {
 /// Any other line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Moment {
-    /// When: seconds since 1970.
+    /// When the metrics were read, in seconds of Unix time.
     pub at: f64,
     /// The metrics that are not zero, by name with labels.
     pub values: BTreeMap<String, f64>,

@@ -75,9 +75,9 @@ pub const ALL: [DriveTest; 8] = [
 
 /// What became of a drive test.
 pub struct Carried {
-    /// The measurements, also of a test that did not come to its end; `None` without any figure.
+    /// The measurements, also of a test that was ended early; `None` without any figure.
     pub table: Option<Table>,
-    /// How the runs ended.
+    /// Whether the test came to its end, or why it did not.
     pub ended: Result<(), Failure>,
 }
 

@@ -41,7 +41,7 @@ pub struct Search {
     pub count: Option<u64>,
     /// Time after which no new runs begin; `None` for no limit.
     pub time: Option<Duration>,
-    /// The plans to run.
+    /// Where plans come from: seeds, or one plan with a power cut at each event.
     pub plans: Plans,
     /// A planted bug that the checkers must find; `None` for the code as it is.
     pub mutant: Option<Mutant>,

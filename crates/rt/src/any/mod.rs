@@ -206,7 +206,7 @@ pub struct Plan<'a> {
     pub making: ArrayMode,
     /// Whether to assemble an array although drives are missing that could be in use elsewhere.
     pub consent: Consent,
-    /// Where emulated drives run.
+    /// Whether emulated drives run in the loop that uses them, or on cores of their own.
     pub placement: Placement,
 }
 

@@ -76,7 +76,7 @@ pub enum Outcome {
 pub struct Completion {
     /// The number that the operation was submitted with.
     pub user_data: u64,
-    /// Result of the operation.
+    /// What the operation returned, or why it failed.
     pub result: Result<Outcome, Error>,
     pub(super) data: Data,
 }

@@ -54,7 +54,7 @@ pub struct Limits {
     pub threads: u32,
     /// Pin each of several threads to a core, if the process may use as many cores as there are threads.
     pub pinned: bool,
-    /// Maximum number of open connections.
+    /// Maximum number of connections that are open at a time.
     pub connections: usize,
     /// How long a connection may be idle; `None` for no limit.
     pub idle: Option<Nanos>,
@@ -64,7 +64,7 @@ pub struct Limits {
     /// How long clients wait for memory before clients that hold it are disconnected because they do not read
     /// their replies, or do not complete the value they send.
     pub memory_patience: Nanos,
-    /// What clients may do.
+    /// Which commands and features clients may use.
     pub permissions: Permissions,
     /// How long to busy-poll for requests before sleeping; zero to sleep at once.
     pub busy_poll: Nanos,

@@ -23,7 +23,7 @@ pub struct DeviceUse {
     pub bytes: u64,
     /// Recognised content, such as "an ext4 file system".
     pub signatures: Vec<String>,
-    /// Recognised superblocks of tailcut.
+    /// Superblocks of tailcut that were recognised on it, of an array or a store.
     pub own: Vec<Own>,
     /// Whether the first mebibyte holds non-zero bytes.
     pub is_written: bool,
@@ -61,7 +61,7 @@ pub struct Objection {
     /// The reason, as the predicate of a sentence, such as "it is mounted at /home" or "it holds an ext4 file
     /// system".
     pub why: String,
-    /// Remedy available to the user.
+    /// What the user can do about the objection.
     pub remedy: Remedy,
 }
 

@@ -11,7 +11,7 @@ use tailcut_host::BLOCK_BYTES;
 /// Results for a drive. Measurements that were not reached are empty.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// Identity reported by the drive.
+    /// Model, size and limits that the drive reports.
     pub identity: Identity,
     /// Random reads of 4 KiB, by queue depth, in ascending order from 1.
     pub reads: Vec<Tally>,
@@ -25,7 +25,7 @@ pub struct Measured {
     pub again: Option<Tally>,
     /// Results of the measurements that write; empty where none were made.
     pub writes: Writes,
-    /// How the probe ended.
+    /// Whether the probe made all measurements, was cancelled, or met a failed request.
     pub end: End,
 }
 
@@ -34,11 +34,11 @@ pub struct Measured {
 pub struct Identity {
     /// Model name that the drive reports.
     pub model: String,
-    /// Number of 4 KiB blocks.
+    /// Size of the drive in blocks of 4 KiB.
     pub blocks: u64,
     /// Maximum number of requests in flight that the drive accepts.
     pub depth: u32,
-    /// Maximum number of blocks per request.
+    /// Maximum number of blocks of 4 KiB per request.
     pub most_blocks: u32,
     /// Whether the drive reports a volatile cache.
     pub volatile_cache: bool,

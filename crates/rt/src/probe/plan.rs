@@ -20,9 +20,9 @@ pub struct MeasurementLimits {
     pub ios: u64,
     /// Bytes per point of a read curve.
     pub bytes: u64,
-    /// Time for the sequential fill; later measurements use the part filled by then.
+    /// Maximum time for the sequential fill; later measurements use the part filled by then.
     pub fill: Nanos,
-    /// Bytes of the sequential fill.
+    /// Maximum number of bytes of the sequential fill.
     pub fill_bytes: u64,
     /// Maximum time for random writes to become steady.
     pub overwrite: Nanos,

@@ -84,7 +84,7 @@ impl Written {
 pub struct FlashCompletion {
     /// The slot in which the drive keeps the command.
     pub slot: u32,
-    /// The status of the command.
+    /// Whether the command succeeded, or why it failed.
     pub status: Status,
     /// For a command that was declined: how long the SSD expects to be busy.
     pub busy_for: Nanos,

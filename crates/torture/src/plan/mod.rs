@@ -81,7 +81,7 @@ tailcut_base::choice! {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// The subject under test.
+    /// What is tortured: an array, the key-value engine, the block server or a drive.
     pub subject: SubjectKind,
     /// It stands on an array; otherwise on a drive by itself. Of a key-value engine and a block server.
     pub has_array: bool,
@@ -164,7 +164,7 @@ pub struct Plan {
     pub reads: ReadPolicy,
     /// When a read becomes slow, in ns; 0 for never.
     pub slow_after: u64,
-    /// The steps, in order.
+    /// The actions of the run, in order.
     pub steps: Vec<Step>,
 }
 

@@ -32,7 +32,7 @@ pub fn layouts(name: &str) -> Option<Vec<LayoutKind>> {
 /// What plans are drawn for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// The subject under test.
+    /// What is tortured: an array, the key-value engine, the block server or a drive.
     pub subject: SubjectKind,
     /// The layouts that plans are drawn from.
     pub layouts: Vec<LayoutKind>,

@@ -31,11 +31,11 @@ pub enum Provenance {
 /// Origin of the value of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// The key, below `device`.
+    /// The scenario key, without `device.` in front of it.
     pub key: &'static str,
-    /// How the value was determined.
+    /// Whether the value was measured, derived from measurements, or assumed.
     pub how: Provenance,
-    /// The reason, in one sentence.
+    /// Why the key has this value, in one sentence.
     pub why: String,
 }
 
@@ -44,7 +44,7 @@ pub struct Origin {
 pub struct Estimate {
     /// The preset that supplies the keys without an entry in `origins`.
     pub preset: Preset,
-    /// Configuration of the simulated drive.
+    /// The configuration of the simulated drive, complete.
     pub config: SsdConfig,
     /// Where the estimated values come from, one entry per key.
     pub origins: Vec<Origin>,

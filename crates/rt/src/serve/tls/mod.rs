@@ -89,7 +89,7 @@ pub struct Handshakes {
     pub done: u64,
     /// Handshakes that failed since the start.
     pub failed: u64,
-    /// Reason of the last failure.
+    /// Why the last handshake that failed did so; `None` if none failed.
     pub last_failure: Option<String>,
 }
 
