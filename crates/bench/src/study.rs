@@ -74,7 +74,7 @@ impl Study {
         format!("{table}\n")
     }
 
-    /// The study as JSON.
+    /// The rows of the study as JSON.
     #[expect(clippy::missing_panics_doc, reason = "rows are plain data, which always serialises")]
     pub fn to_json(&self) -> Value {
         serde_json::to_value(&self.0).expect("plain data")

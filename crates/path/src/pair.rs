@@ -107,7 +107,7 @@ impl HostView {
 }
 
 impl DeviceEnd {
-    /// Takes the oldest request.
+    /// Takes the oldest request that was submitted; `None` if there is none.
     #[inline]
     pub fn take(&mut self) -> Option<Request<Bytes>> {
         self.submissions.pop().ok()

@@ -13,7 +13,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// Name in the specification.
+    /// Name of the device class in the specification: `PTS-C` or `PTS-E`.
     pub fn name(self) -> &'static str {
         match self {
             Form::Client => "PTS-C",

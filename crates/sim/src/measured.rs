@@ -200,12 +200,12 @@ impl Measured {
         self.report.all().requests_per_s
     }
 
-    /// Bytes moved per second.
+    /// Bytes that all requests moved per second of the measurement.
     pub fn bandwidth(&self) -> f64 {
         self.report.all().bytes_per_s
     }
 
-    /// Mean latency in ns.
+    /// Mean latency of all requests in ns.
     pub fn mean_latency_ns(&self) -> f64 {
         self.report.all().latency.mean_ns
     }

@@ -293,7 +293,7 @@ impl Sizing {
         }
     }
 
-    /// Drives of a group.
+    /// Number of drives of each R-group, those with parity included.
     pub fn group_drives(&self) -> u64 {
         self.data_drives + self.parity_drives
     }

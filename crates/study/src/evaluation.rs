@@ -174,7 +174,7 @@ impl Load {
         run
     }
 
-    /// The results of [`Load::run_beyond`].
+    /// The results of the run that [`Load::run_beyond`] describes.
     pub fn beyond<'m>(&self, done: &'m [Measured], chips: u32, pace: Pace, step: Step) -> &'m Measured {
         find(done, &(self.label(Sprinkler, chips, pace) + step.suffix()))
     }

@@ -26,7 +26,7 @@ impl Backing {
         Backing { below, held: None, answers: Vec::new(), retries: 0 }
     }
 
-    /// The array or drive.
+    /// The array or drive that the subject stores to.
     pub fn below(&self) -> &Below {
         &self.below
     }

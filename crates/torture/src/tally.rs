@@ -130,27 +130,27 @@ impl Default for Tally {
 }
 
 impl Tally {
-    /// A fault took effect.
+    /// Counts a fault that has taken effect.
     pub fn fault(&mut self, kind: FaultKind) {
         self.faults[kind.index()] += 1;
     }
 
-    /// Counts `times` more occurrences.
+    /// Counts `times` more occurrences of `what`.
     pub fn reach(&mut self, what: Reached, times: u64) {
         self.reached[what.index()] += times;
     }
 
-    /// How often a fault took effect.
+    /// Number of times that faults of this kind have taken effect.
     pub fn faults(&self, kind: FaultKind) -> u64 {
         self.faults[kind.index()]
     }
 
-    /// How often this was reached.
+    /// Number of times that the run has reached `what`.
     pub fn reached(&self, what: Reached) -> u64 {
         self.reached[what.index()]
     }
 
-    /// Takes the counts of another run in.
+    /// Adds the counts of another run.
     pub fn merge(&mut self, other: &Tally) {
         self.requests += other.requests;
         self.drive_requests += other.drive_requests;

@@ -90,7 +90,7 @@ impl Harness {
         }
     }
 
-    /// Number of completed requests.
+    /// Number of requests that have completed.
     pub fn done(&self) -> u64 {
         self.done
     }

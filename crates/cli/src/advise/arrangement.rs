@@ -36,7 +36,7 @@ pub struct Arrangement {
 }
 
 impl Arrangements {
-    /// Takes all arrangements out.
+    /// Takes all arrangements, in the order of cost, and leaves none.
     pub fn take(&mut self) -> Vec<Arrangement> {
         std::mem::take(&mut self.all)
     }

@@ -262,7 +262,7 @@ fn with(levels: &[usize], factor: usize, level: usize) -> Vec<usize> {
     levels
 }
 
-/// `1 point`, `2 points`.
+/// A number of points in words: `1 point`, `2 points`.
 pub fn counted(points: u64) -> String {
     show_number_of(points, "point")
 }

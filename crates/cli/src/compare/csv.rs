@@ -22,7 +22,7 @@ pub enum Value {
 }
 
 impl Runs<'_> {
-    /// The runs of `results`.
+    /// The runs of all points of `results`, as rows.
     pub fn of(results: &Results) -> Runs<'_> {
         Runs { results }
     }

@@ -133,7 +133,7 @@ pub fn markdown(keys: &[Key]) -> String {
     text.trim_start().to_owned()
 }
 
-/// The keys for programs.
+/// The keys as JSON, for programs.
 pub fn to_json(keys: &[Key]) -> serde_json::Value {
     let entry = |key: &Key| {
         json!({

@@ -38,7 +38,7 @@ impl Unit {
         all.into_iter().find(|unit| unit.symbol() == symbol)
     }
 
-    /// A value for people.
+    /// Formats a value for people, in a suitable multiple of the unit.
     pub fn show(self, value: f64) -> String {
         match self {
             Unit::Nanos => show_time(value),

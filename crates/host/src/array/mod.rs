@@ -454,7 +454,7 @@ impl<B: Block> Array<B> {
         self.settle(now);
     }
 
-    /// Completions for the host.
+    /// Completions of requests of the host, to be taken by the caller.
     pub fn answers(&mut self) -> &mut Vec<Response<B>> {
         self.core.requests.answers()
     }

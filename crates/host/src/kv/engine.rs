@@ -252,7 +252,7 @@ impl Engine {
         self.seed
     }
 
-    /// Hash of a key.
+    /// Hash of a key, by which its item is indexed.
     #[inline]
     pub fn hash(&self, key: &[u8]) -> KeyHash {
         KeyHash::of(self.seed, key)

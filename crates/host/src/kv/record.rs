@@ -306,7 +306,7 @@ pub fn header_checksum<'a>(header: &Header, stamp: &Stamp, key: impl Iterator<It
     sum.value()
 }
 
-/// Checksum of a value.
+/// Checksum of a value, given in pieces.
 #[inline]
 pub fn checksum_of<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> u32 {
     let mut sum = Crc32c::new();

@@ -279,7 +279,7 @@ impl Unaligned {
         }
     }
 
-    /// The next completed request.
+    /// Takes the oldest completion that has not been taken; `None` if there is none.
     pub fn next_answer(&mut self) -> Option<Answer> {
         self.answers.pop_front()
     }

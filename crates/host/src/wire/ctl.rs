@@ -241,7 +241,7 @@ pub fn refusal(why: &str) -> String {
     format!("refused: {why}\n")
 }
 
-/// The list of requests.
+/// The list of requests of the control interface, as text.
 pub fn help() -> String {
     String::from(HELP)
 }

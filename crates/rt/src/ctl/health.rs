@@ -34,7 +34,7 @@ pub struct ArrayHealth {
 }
 
 impl Health {
-    /// Health of any drive.
+    /// The health of any drive, with that of its members if it is an array.
     pub fn of(drive: &AnyDrive) -> Health {
         let array = match drive {
             AnyDrive::Array(array, _) => Some(ArrayHealth::of(array)),
@@ -74,7 +74,7 @@ impl ArrayHealth {
         ArrayHealth { scrubbed: Some((count, Scrub::default())), ..self }
     }
 
-    /// Health of an array.
+    /// The condition of an array, its members and its maintenance.
     pub fn of<D: Drive>(array: &ServedArray<D>) -> ArrayHealth {
         let status = array.status();
         let core = array.array().core();

@@ -217,7 +217,7 @@ impl<D: Steered + Send + 'static> Server<D> {
         &self.datagrams
     }
 
-    /// Current connections and counters.
+    /// The number of open connections, and the counters of all shards so far.
     pub fn glance(&self) -> CurrentCounters {
         let connections = self.common.connections.load(Ordering::Relaxed) as u64;
         CurrentCounters { connections, sums: self.common.sums() }

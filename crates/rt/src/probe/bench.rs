@@ -380,7 +380,7 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
         self.drive = drive;
     }
 
-    /// Waits without submitting requests.
+    /// Leaves the drive idle for `long`, or until the run is cancelled.
     pub fn rest(&mut self, long: Nanos) {
         let until = self.pace.now() + long;
         let mut answers = Answers::default();

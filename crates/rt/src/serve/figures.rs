@@ -80,7 +80,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Counts an executed request.
+    /// Counts a request of this kind that was executed, with its bytes and its latency.
     #[inline]
     pub fn count(&mut self, kind: Kind, bytes: u32, latency: Nanos, is_error: bool) {
         let figures = &mut self.kinds[kind as usize];
@@ -98,7 +98,7 @@ impl Figures {
         self.failed_flush = (status != Status::Success).then_some(status);
     }
 
-    /// Total number of requests.
+    /// Number of requests of all kinds that were executed.
     pub fn requests(&self) -> u64 {
         self.kinds.iter().map(|kind| kind.latency.count()).sum()
     }

@@ -39,7 +39,7 @@ impl RunQueue {
         self.ready.len()
     }
 
-    /// True when none is.
+    /// True if no thread is ready.
     pub fn is_empty(&self) -> bool {
         self.ready.is_empty()
     }
@@ -59,7 +59,7 @@ impl RunQueue {
         self.least
     }
 
-    /// Adds a ready thread.
+    /// Adds a ready thread with its virtual runtime.
     #[inline]
     pub fn push(&mut self, thread: ThreadId, runtime: u64, claim: Claim) {
         self.arrivals += 1;

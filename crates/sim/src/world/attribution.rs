@@ -101,7 +101,7 @@ impl Attribution {
         }
     }
 
-    /// Adds everything of `other`.
+    /// Adds the requests of `other`.
     pub fn merge(&mut self, other: &Attribution) {
         for (sum, x) in self.counts.iter_mut().zip(&other.counts) {
             *sum += x;

@@ -274,7 +274,7 @@ impl<D: Device> World<D> {
         observer.begin(&self.device, now);
     }
 
-    /// The present virtual time.
+    /// The virtual time that the run has reached.
     pub fn now(&self) -> Time {
         self.now
     }

@@ -47,7 +47,7 @@ pub struct Fuse {
 }
 
 impl Fuse {
-    /// `events` events from now.
+    /// Cuts the power `events` events from now.
     pub fn events(events: u32) -> Fuse {
         Fuse { writes: 0, what: Metadata::Superblock, events }
     }

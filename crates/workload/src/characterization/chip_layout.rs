@@ -71,12 +71,12 @@ impl ChipLayout {
         self.turns.len() as u64
     }
 
-    /// Bytes of a page.
+    /// Size of a page in bytes.
     pub fn page_bytes(&self) -> u64 {
         self.page_bytes
     }
 
-    /// Planes of a die.
+    /// Number of planes of each die.
     pub fn planes(&self) -> u32 {
         self.planes
     }

@@ -113,7 +113,7 @@ impl LocalityMeter {
         }
     }
 
-    /// Counts the next page.
+    /// Counts a page that is requested at `at`.
     #[inline]
     pub fn count(&mut self, at: PagePlace) {
         self.window.push(Waiting { at, age: self.window.len() as u32 });

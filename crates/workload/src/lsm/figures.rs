@@ -63,7 +63,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Counted from `now` on.
+    /// Figures without any count, which begin at `now`.
     pub fn since(now: Time) -> Figures {
         Figures { from: now, until: now, last_put: now, ..Figures::default() }
     }

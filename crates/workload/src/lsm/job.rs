@@ -67,7 +67,7 @@ impl Job {
         Job::new(JobPurpose::Flush, Vec::new(), blocks, vec![output], tree)
     }
 
-    /// A compaction into `outputs`.
+    /// A compaction of the files of `work` into the files `outputs`.
     pub fn compaction(work: Work, outputs: Vec<u32>, tree: &Tree) -> Job {
         let run = |files: Vec<u32>| Run { files, at: 0, block: 0 };
         let [upper, lower] = work.inputs.clone();

@@ -105,7 +105,7 @@ pub const LOG_DEPTH: u32 = 32;
 pub const READS_AHEAD: u32 = 2;
 
 impl Plan {
-    /// Sectors of a block.
+    /// Size of a block in sectors of 512 bytes.
     pub fn block_sectors(&self) -> u64 {
         self.block / SECTOR_BYTES
     }

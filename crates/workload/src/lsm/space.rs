@@ -34,7 +34,7 @@ impl Space {
         self.free_blocks
     }
 
-    /// Blocks of the region.
+    /// Number of blocks of the region, free or occupied.
     pub fn blocks(&self) -> u64 {
         self.blocks
     }

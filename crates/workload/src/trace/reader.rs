@@ -183,7 +183,7 @@ impl Trace {
         self.format
     }
 
-    /// The counts so far.
+    /// Counts of the records that were read and skipped so far.
     pub fn tally(&self) -> &Tally {
         &self.tally
     }

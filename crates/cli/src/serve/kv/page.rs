@@ -35,7 +35,7 @@ pub fn greeting(server: &Server<AnyDrive>, store: &Store, open: &Open) -> String
     text + "Ctrl-C stops it\n"
 }
 
-/// Where clients come in.
+/// The addresses at which clients connect, as text; those for datagrams are marked.
 pub fn places(server: &Server<AnyDrive>) -> Vec<String> {
     let tcp = server.addresses().iter().map(Address::to_string);
     let udp = server.datagrams().iter().map(|at: &SocketAddr| format!("{at} (UDP)"));

@@ -176,7 +176,7 @@ impl ArrayConfig {
         (self.drives / self.groups.max(1)) as usize
     }
 
-    /// Data blocks per stripe.
+    /// Number of data blocks in each stripe: one for each drive, without parity.
     pub fn data_width(&self) -> usize {
         self.width() - usize::from(self.layout.has_parity())
     }

@@ -25,7 +25,7 @@ pub struct Ask<B> {
 }
 
 impl<B> Ask<B> {
-    /// The range of blocks.
+    /// The range of blocks of the request on the drive; empty for a flush.
     #[inline]
     pub fn range(&self) -> Range<u64> {
         self.block..self.block + u64::from(self.blocks)
@@ -59,7 +59,7 @@ pub struct Answered<B> {
 }
 
 impl<B> Answered<B> {
-    /// The range of blocks.
+    /// The range of blocks of the request on the drive; empty for a flush.
     #[inline]
     pub fn range(&self) -> Range<u64> {
         self.block..self.block + u64::from(self.blocks)

@@ -216,7 +216,7 @@ impl<B> Drives<B> {
         self.most_blocks
     }
 
-    /// All drives, in ascending order.
+    /// The ids of all members, serving or not, in ascending order.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = DriveId> + ExactSizeIterator + Clone + use<B> {
         self.members.ids()
     }
@@ -231,7 +231,7 @@ impl<B> Drives<B> {
         self.members.is_empty()
     }
 
-    /// Properties of a drive.
+    /// Size and limits of the drive in the place of a member.
     pub fn disk(&self, drive: DriveId) -> &Disk {
         &self.members[drive].disk
     }

@@ -193,7 +193,7 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Counters of the log.
+    /// Counters of the log since the array was created or opened, and its free rows at the moment.
     pub fn figures(&self) -> LogFigures {
         let free_rows = self.geometry.group_ids().map(|group| self.rows.free(group)).collect();
         let (front, collecting) = (self.space.front.get(), self.space.collecting.map(GroupId::get));

@@ -111,7 +111,7 @@ impl<B: Block> Reads<B> {
         is_intact(wanted, answer) && self.accept(drives, answer.drive, answer.block, &answer.data)
     }
 
-    /// Counters of all reads.
+    /// Counters of all reads, by how they were served.
     pub fn counts(&self) -> &ReadCounts {
         &self.counts
     }

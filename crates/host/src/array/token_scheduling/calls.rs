@@ -102,7 +102,7 @@ impl Calls {
         call
     }
 
-    /// Handles the drive's reply.
+    /// Handles the drive's reply to `call`, and returns what follows from it.
     pub fn replied(
         &mut self,
         now: Time,

@@ -53,7 +53,7 @@ impl Tokens {
         }
     }
 
-    /// Counters of the epochs.
+    /// Counters of the epochs since the array was created or opened, or since its preparation.
     pub fn figures(&self) -> &EpochFigures {
         &self.figures
     }

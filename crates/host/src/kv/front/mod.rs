@@ -119,7 +119,7 @@ impl Front {
         self.memory.len() as u64
     }
 
-    /// Bytes of live records.
+    /// Bytes of records that are neither replaced nor removed, in all segments.
     pub fn live(&self) -> u64 {
         let segments = self.small.iter().chain(&self.main);
         segments.map(|&segment| u64::from(self.fills[segment] - self.dead[segment])).sum()
@@ -335,7 +335,7 @@ impl Front {
         prefetch_index(&self.memory, at(unit) + CACHE_LINE);
     }
 
-    /// The item at `unit`.
+    /// The item whose record is at `unit`.
     #[inline]
     pub fn item(&self, unit: FrontUnit) -> Item<'_> {
         self.item_with(unit, self.header(unit))

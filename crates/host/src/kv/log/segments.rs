@@ -118,7 +118,7 @@ impl Log {
         self.segments[number].readers
     }
 
-    /// Number of free segments.
+    /// Number of segments that hold no records and can be opened.
     pub fn free(&self) -> usize {
         self.free.len()
     }

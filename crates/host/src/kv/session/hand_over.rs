@@ -109,7 +109,7 @@ impl Outputs {
         Outputs { thread: thread.number, replies, outgoing, requests, touched }
     }
 
-    /// Number of the thread.
+    /// Number of the thread that the outputs are collected on.
     pub fn thread(&self) -> u32 {
         self.thread
     }

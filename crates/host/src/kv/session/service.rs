@@ -88,7 +88,7 @@ impl Service {
         }
     }
 
-    /// A client's send queue.
+    /// The queue of replies that are to be sent to a client.
     pub fn send_queue(&mut self, client: u32) -> &mut SendQueue {
         self.clients.send_queue(client)
     }

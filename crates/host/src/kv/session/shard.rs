@@ -225,7 +225,7 @@ impl Shard {
         self.note_durable();
     }
 
-    /// The next deferred reply.
+    /// Takes the oldest deferred reply that has not been taken; `None` if there is none.
     pub fn next_reply(&mut self) -> Option<Reply> {
         self.replies.pop_front()
     }

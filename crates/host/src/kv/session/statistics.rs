@@ -129,7 +129,7 @@ impl Statistics {
         self.cmd_get + self.gat_hits + self.gat_misses
     }
 
-    /// Keys found, among [`Statistics::gets`].
+    /// Keys that were found, among [`Statistics::gets`].
     pub fn gets_found(&self) -> u64 {
         self.get_hits + self.gat_hits
     }

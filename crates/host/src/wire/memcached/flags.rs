@@ -76,7 +76,7 @@ impl MetaFlags {
         self.has(b'q')
     }
 
-    /// `v`: return the value.
+    /// `v`: whether the reply is to contain the value.
     pub fn wants_value(&self) -> bool {
         self.has(b'v')
     }

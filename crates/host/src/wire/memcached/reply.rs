@@ -68,12 +68,12 @@ pub fn end(out: &mut Vec<u8>) {
     out.extend_from_slice(b"END\r\n");
 }
 
-/// Replies to `set` and its variants.
+/// Writes the reply to `set` and its variants, unless `noreply`.
 pub fn stored(out: &mut Vec<u8>, stored: Stored, noreply: bool) {
     write_line(out, noreply, stored.line());
 }
 
-/// Replies to `incr` and `decr`.
+/// Writes the reply to `incr` and `decr`, unless `noreply`.
 pub fn counted(out: &mut Vec<u8>, counted: Counted, noreply: bool) {
     match counted {
         Counted::Now(_) if noreply => {}
@@ -140,7 +140,7 @@ pub fn prefix(out: &mut Vec<u8>, prefix: &[u8], counts: [u64; 4]) {
     out.extend_from_slice(TAIL);
 }
 
-/// Replies to `stats reset`.
+/// Writes the reply to `stats reset`.
 pub fn reset(out: &mut Vec<u8>) {
     out.extend_from_slice(b"RESET\r\n");
 }

@@ -301,7 +301,7 @@ impl Handshake {
         Ok(Answer::Done)
     }
 
-    /// Bytes of memory held.
+    /// Bytes of memory that the handshake holds for unfinished input.
     pub fn held(&self) -> usize {
         self.held.capacity()
     }

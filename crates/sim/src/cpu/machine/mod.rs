@@ -209,7 +209,7 @@ impl Machine {
         self.cpus.len()
     }
 
-    /// Context switches so far.
+    /// Number of context switches on all cores so far.
     pub fn switches(&self) -> u64 {
         self.switches
     }

@@ -104,7 +104,7 @@ impl Search {
         self.record.generations.push(costs.iter().map(|cost| cost.to_bits()).collect());
     }
 
-    /// What it has learnt.
+    /// The costs of all candidates evaluated so far, with which the search can be resumed.
     pub fn record(&self) -> &Record {
         &self.record
     }
