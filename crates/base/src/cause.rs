@@ -109,7 +109,7 @@ causes! {
     Network = "network",
 }
 
-/// Number of causes.
+/// Number of causes: the length of [`Cause::ALL`].
 pub const CAUSES: usize = Cause::ALL.len();
 
 /// The spans of one request: the time of each cause. One number per cause, so that adding, summing and

@@ -15,7 +15,7 @@ pub const BLOCK_BYTES: u64 = BLOCK_LEN as u64;
 /// [`BLOCK_BYTES`] as the length of a slice.
 pub const BLOCK_LEN: usize = 4096;
 
-/// Sectors per block.
+/// Number of sectors in a block: 8.
 pub const BLOCK_SECTORS: u64 = BLOCK_BYTES / SECTOR_BYTES;
 
 /// The host's identifier of a command in flight; unique among the commands in flight on a device.
@@ -93,7 +93,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// A flush of all data, of the default class and in queue 0.
+    /// A flush of the default class, in queue 0; on a device with NVM sets, of the first set.
     pub fn flush(id: CommandId) -> Command {
         Command {
             id,

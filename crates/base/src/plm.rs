@@ -83,9 +83,9 @@ impl fmt::Display for Events {
 /// Windows of Predictable Latency Mode that a host can select.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
-    /// DTWIN.
+    /// DTWIN: the device defers background work, so that latencies are predictable.
     Deterministic,
-    /// NDWIN.
+    /// NDWIN: the device does background work.
     NonDeterministic,
 }
 

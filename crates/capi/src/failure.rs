@@ -8,7 +8,7 @@ use tailcut_rt::embedded::{CannotOpen, Error, Outcome};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Status {
-    /// Done.
+    /// The operation was carried out.
     Ok = 0,
     /// The item does not exist.
     NotFound = 1,
@@ -40,7 +40,7 @@ pub enum Status {
     Unsupported = -12,
     /// The drive refuses the call.
     Refused = -13,
-    /// A panic.
+    /// A panic in the library: an invariant was broken.
     Bug = -14,
     /// The system refuses a resource.
     System = -15,

@@ -19,8 +19,8 @@ pub struct Disk {
     pub most_blocks: u32,
     /// Completed writes can be lost in a power loss until they are flushed.
     pub volatile_cache: bool,
-    /// Number of ways to read each block that do not share a drive: 1 without redundancy, 2 with parity or
-    /// two copies; see [`Mirror`].
+    /// Number of ways to read each block that do not share a drive: 1 without redundancy, 2 with parity, and
+    /// as many as there are copies. See [`Mirror`].
     pub copies: u8,
 }
 

@@ -26,7 +26,7 @@ pub enum Submitters {
     Reaper(u32),
 }
 
-/// A benchmark.
+/// A benchmark of a completion strategy: threads, cores and a device.
 #[derive(Clone, Debug)]
 pub struct Harness {
     /// The strategy as real threads carry it out.

@@ -32,7 +32,7 @@ struct Shared {
     device: Arc<WakeEvent>,
 }
 
-/// The host's side.
+/// The host's end of a queue pair.
 #[derive(Debug)]
 pub struct HostEnd {
     submissions: Producer<Request<Bytes>>,
@@ -44,7 +44,7 @@ pub struct HostEnd {
 #[derive(Clone, Debug)]
 pub struct HostView(Arc<Shared>);
 
-/// The device's side.
+/// The device's end of a queue pair.
 #[derive(Debug)]
 pub struct DeviceEnd {
     submissions: Consumer<Request<Bytes>>,

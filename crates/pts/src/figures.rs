@@ -69,7 +69,7 @@ fn per_second(things: u64, took: Nanos) -> f64 {
 pub enum Metric {
     /// I/Os per 1000 seconds.
     Iops,
-    /// Bytes per second.
+    /// Bytes transferred per second.
     Throughput,
     /// Mean response time in ns.
     MeanLatency,

@@ -63,7 +63,7 @@ pub enum Step {
     Purge,
     /// Leave the drive idle.
     Rest(Nanos),
-    /// Apply a load.
+    /// Apply this load to the drive.
     Load(Stretch),
 }
 

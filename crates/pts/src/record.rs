@@ -28,7 +28,7 @@ pub struct Record {
 /// Why rounds ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Steady.
+    /// The rounds have become steady.
     Steady,
     /// The maximum number of rounds without steady state.
     Rounds,

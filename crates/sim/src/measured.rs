@@ -28,7 +28,7 @@ pub struct Run {
     pub scenario: Scenario,
 }
 
-/// A finished run.
+/// The results of a run that has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
     /// Label of the run: [`Run::label`].

@@ -27,7 +27,7 @@ pub enum Outcome {
     Reset,
 }
 
-/// A finished transaction.
+/// The record of a transaction that has ended, for observers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChipRecord {
     /// The LUN (chip, or die with its own ready/busy line).

@@ -219,7 +219,7 @@ pub enum Role {
     Ahead(SlotId),
 }
 
-/// One memory request.
+/// A memory request: a page-sized part of a command, or of the controller's own work.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryRequest {
     /// When it could have begun, had its chip been free.

@@ -20,7 +20,7 @@ pub enum Paper {
 }
 
 impl Paper {
-    /// All of them.
+    /// Every paper whose claims are counted.
     pub const ALL: [Paper; 4] = [Paper::Sprinkler, Paper::PaReset, Paper::Swan, Paper::Shin];
 
     /// The paper that a study of this name reproduces; `None` for studies that go beyond the papers.

@@ -32,7 +32,7 @@ use tailcut_workload::trace::{self, Replay, ReplayOptions};
 pub enum Load {
     /// A row of table 1.
     Table(Workload),
-    /// A recorded trace.
+    /// A recorded trace, replayed.
     Trace(PathBuf),
 }
 
@@ -223,7 +223,7 @@ pub enum Step {
     Level,
     /// Dies share a program if their pages take equally long.
     Match,
-    /// Both.
+    /// Both steps together.
     Both,
 }
 

@@ -259,9 +259,9 @@ impl Row {
 pub enum Sense {
     /// Within a quarter: 0.75 to 1.25 times the paper's figure.
     Equal,
-    /// No lower.
+    /// The measured figure must not be lower.
     AtLeast,
-    /// No higher.
+    /// The measured figure must not be higher.
     AtMost,
     /// Figures of other rows fall in an order; see [`Row::order`].
     Order,

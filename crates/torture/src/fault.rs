@@ -49,7 +49,7 @@ tailcut_base::choice! {
     }
 }
 
-/// A fault.
+/// A fault of a drive, with what it strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// What happens to the drive, or to its data.

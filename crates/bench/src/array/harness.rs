@@ -8,7 +8,7 @@ use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
 use tailcut_host::array::{Array, ArrayConfig, DriveId, LayoutKind};
 use tailcut_host::{Disk, Fingerprint, Mirror, Request, Response};
 
-/// Workload and array.
+/// The array under measurement, and the load on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
     /// Layout of the data on the drives.

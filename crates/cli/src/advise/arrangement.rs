@@ -26,7 +26,7 @@ pub struct Arrangements {
     pub left_out: u64,
 }
 
-/// A candidate arrangement.
+/// An arrangement that can be tried: drives under a layout, with over-provisioning and a technique.
 #[derive(Clone, Debug)]
 pub struct Arrangement {
     /// Its scenario, filled with the data; it measures and ends as that of the user.

@@ -39,7 +39,7 @@ const READS_FIRST: &str = "device.schedule.chip=reads-first";
 const AS_CLASS_2: &str = "workload.read_class=2";
 const AS_CLASS_1: &str = "workload.read_class=1";
 
-/// All techniques.
+/// All techniques, in the order of preference at equal cost.
 pub const TECHNIQUES: &[Technique] = &[
     Technique { name: "drives as they are", source: "the scenario", settings: &[], in_arrays: true },
     Technique {
@@ -91,7 +91,7 @@ pub const TECHNIQUES: &[Technique] = &[
     },
 ];
 
-/// All layouts.
+/// All layouts, in the order of preference at equal cost.
 pub const LAYOUTS: &[Layout] = &[
     Layout {
         name: "one drive",

@@ -17,7 +17,7 @@ pub enum Value {
     Number(f64),
     /// A whole number.
     Count(u64),
-    /// Nothing is known.
+    /// There is no value.
     Unknown,
 }
 

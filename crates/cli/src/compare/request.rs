@@ -5,7 +5,7 @@ use crate::run::arguments::RunArguments;
 use crate::sweep::Quantity;
 use std::path::PathBuf;
 
-/// A comparison.
+/// What a comparison is to vary, run and rank.
 #[derive(Debug)]
 pub struct Request {
     /// The scenario at the base point, as `tailcut run` takes it; only the options that determine what is
@@ -37,11 +37,11 @@ pub struct Request {
 /// How much of a grid is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
-    /// All of it.
+    /// All points of the grid.
     All,
     /// One point in N.
     OneIn(u64),
-    /// N points.
+    /// This many points of the grid.
     Points(u64),
 }
 

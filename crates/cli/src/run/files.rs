@@ -28,7 +28,7 @@ pub const CURVE: &str = "curve.csv";
 /// Seconds that the run took. The only file that differs between two runs of one scenario.
 pub(super) const ELAPSED: &str = "elapsed.txt";
 
-/// What `report.json` holds.
+/// The content of `report.json`, from which a run is shown, explained and repeated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Saved {
     /// The report of the run.

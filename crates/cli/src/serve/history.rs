@@ -40,7 +40,7 @@ impl Head {
     pub const KIND: &str = "history";
 }
 
-/// Any other line.
+/// A line of a history but the first: the metrics at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Moment {
     /// When the metrics were read, in seconds of Unix time.

@@ -22,7 +22,7 @@ pub struct Outcome {
     pub percentiles: BTreeMap<String, Vec<FinePercentile>>,
 }
 
-/// One percentile.
+/// One percentile of the latencies of one kind of request.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FinePercentile {
     /// Per cent of the requests that were no slower.
@@ -39,7 +39,7 @@ pub struct FinePercentile {
 pub enum RunResult {
     /// The run has a result.
     Outcome(Box<Outcome>),
-    /// Without; why.
+    /// The run has no result, for this reason.
     Failed(String),
 }
 

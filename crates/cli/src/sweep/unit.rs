@@ -5,15 +5,15 @@ use tailcut_base::quantity::{show_count, show_rate, show_time, show_years};
 /// The unit of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Nanoseconds.
+    /// A time in nanoseconds.
     Nanos,
-    /// Bytes per second.
+    /// A rate in bytes per second.
     BytesPerSecond,
-    /// Things per second.
+    /// A rate of requests or other things per second.
     PerSecond,
     /// Years of 365 days.
     Years,
-    /// A factor.
+    /// A factor, such as write amplification.
     Times,
     /// A bare number: counts, shares.
     Plain,

@@ -8,9 +8,9 @@ use std::io::IsTerminal;
 /// Where the content of a column stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// Words.
+    /// To the left, for words.
     Left,
-    /// Numbers.
+    /// To the right, for numbers.
     Right,
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tailcut_base::Time;
 use tailcut_torture::{Mutant, Outcome, Plan, Violation, run, shrink};
 
-/// A broken promise.
+/// A broken promise, with the smallest plan that breaks it.
 #[derive(Clone, Debug)]
 pub struct Verdict {
     /// The promise that was broken, and how.

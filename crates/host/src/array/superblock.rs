@@ -94,11 +94,11 @@ pub struct MemberSuperblock {
 /// Why a block is not a superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoSuperblock {
-    /// Foreign data.
+    /// The block holds other data, or none.
     Foreign,
     /// All zeros: the drive is blank.
     Blank,
-    /// A damaged superblock.
+    /// The block holds a superblock that is damaged.
     Damaged,
     /// A superblock of another format.
     Format(u32),

@@ -67,7 +67,7 @@ pub enum Lookup<'a> {
 /// A change of an item.
 #[derive(Clone, Copy, Debug)]
 pub enum Change<'a> {
-    /// Write it.
+    /// Write the item with this content and these attributes.
     Put(Put<'a>),
     /// Replace its expiry time and state.
     Amend {
@@ -76,7 +76,7 @@ pub enum Change<'a> {
         /// New state.
         state: State,
     },
-    /// Delete it.
+    /// Delete the item.
     Remove,
 }
 
@@ -98,7 +98,7 @@ pub struct Put<'a> {
 /// The value of a write, absolute or relative to the current value.
 #[derive(Clone, Copy, Debug)]
 pub enum Content<'a> {
-    /// Replace the value.
+    /// Replaces the value with these bytes.
     New(&'a [u8]),
     /// Append to the current value.
     After(&'a [u8]),

@@ -26,7 +26,7 @@ impl Item<'_> {
 /// A value in memory or on flash.
 #[derive(Clone, Copy, Debug)]
 pub enum Value<'a> {
-    /// A contiguous value.
+    /// A value whose bytes are contiguous.
     Slice(&'a [u8]),
     /// A value in blocks that were read from flash.
     Blocks {

@@ -49,7 +49,7 @@ tailcut_base::choice! {
 pub enum Layers {
     /// Block layer request queue, SCSI and ATA layers.
     Scsi,
-    /// A single driver.
+    /// A single driver, without the layers of SCSI.
     Direct,
 }
 
@@ -69,7 +69,7 @@ pub enum Finisher {
     Fetcher,
     /// A software interrupt on the issuing core.
     SoftInterrupt,
-    /// The interrupt thread.
+    /// A thread that the interrupt handler wakes.
     InterruptThread,
     /// The waiting thread, woken by the context that fetched the completion; it stays on its core.
     Waiter,
@@ -89,7 +89,7 @@ pub enum Issuer {
 pub enum Wait {
     /// It sleeps until it is woken.
     Sleep,
-    /// It spins.
+    /// It spins until its request has completed.
     Spin,
     /// It sleeps until the drive announces the completion, then spins.
     UntilNotice,
@@ -109,7 +109,7 @@ impl Hints {
     pub const READS_BELOW: u32 = 16;
 }
 
-/// An I/O strategy.
+/// An I/O strategy: how requests are issued, how completions are found, and how threads wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Strategy {
     /// The software layers that a request passes on its way to the driver.

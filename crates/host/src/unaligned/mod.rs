@@ -28,11 +28,11 @@ use tailcut_base::{Class, Status};
 /// Operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Read.
+    /// Read the bytes of the range.
     Read,
-    /// Write.
+    /// Write the bytes of the range.
     Write,
-    /// Write zeros.
+    /// Write zeros over the range.
     Zero {
         /// The zeros must be allocated.
         takes_room: bool,

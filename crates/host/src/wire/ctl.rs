@@ -43,7 +43,7 @@ pub enum Ask {
         /// A file or block device; None for an emulated drive like the others.
         path: Option<String>,
     },
-    /// List the requests.
+    /// List the requests that there are.
     Help,
 }
 

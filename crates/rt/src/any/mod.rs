@@ -21,7 +21,7 @@ use tailcut_ssd::{Precondition, Ssd, SsdConfig};
 pub enum AnyDrive {
     /// A drive in memory, without delay.
     Memory(MemoryDrive),
-    /// An emulated SSD.
+    /// An SSD that is emulated in real time.
     Emulated(Box<EmulatedSsd>),
     /// A file or a block device.
     File(Box<FileDrive>),

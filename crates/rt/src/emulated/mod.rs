@@ -36,7 +36,7 @@ use tailcut_host::{BLOCK_SECTORS, Bytes, Mirror, Request, Response};
 use tailcut_ssd::Ssd;
 use timing::{Ask, DriveOutput, Timing};
 
-/// An emulated SSD.
+/// An SSD that is emulated in real time: data in memory, completions when the model has them.
 #[derive(Debug)]
 pub struct EmulatedSsd {
     identity: Identify,

@@ -24,7 +24,7 @@ pub enum FileError {
         /// The system error.
         why: io::Error,
     },
-    /// It is locked.
+    /// Another process holds the lock of the file.
     #[error("{path} is in use by {holder}")]
     Taken {
         /// Its path.

@@ -70,7 +70,7 @@ pub struct CurrentCounters {
     pub sums: Sums,
 }
 
-/// Counters of sockets.
+/// Counters of the sockets of a server or a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Connections that were accepted since the start.

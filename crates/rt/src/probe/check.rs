@@ -26,11 +26,11 @@ pub struct Comparison {
 /// Unit of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Nanoseconds.
+    /// A time in nanoseconds.
     Time,
-    /// Bytes per second.
+    /// A bandwidth in bytes per second.
     Rate,
-    /// I/Os per second.
+    /// A rate in I/Os per second.
     Ios,
 }
 

@@ -68,7 +68,7 @@ pub struct Objection {
 /// The user's remedy for an objection to a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
-    /// Override with `--force`.
+    /// Override the objection with `--force`.
     Force,
     /// Take the drive out of use.
     Release,

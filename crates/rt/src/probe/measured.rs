@@ -53,7 +53,7 @@ impl Identity {
     }
 }
 
-/// Results of writes.
+/// Results of the measurements that write to the drive.
 #[derive(Clone, Debug, Default)]
 pub struct Writes {
     /// Share of the drive that was trimmed before the measurements, 0 … 1.
@@ -89,9 +89,9 @@ pub struct Writes {
 pub enum End {
     /// All measurements were made.
     Complete,
-    /// It was cancelled.
+    /// The probe was cancelled.
     Stopped,
-    /// A request failed.
+    /// A request of the probe failed.
     Failed(Failed),
 }
 

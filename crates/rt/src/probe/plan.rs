@@ -115,7 +115,7 @@ pub enum Part {
     Light,
     /// Writes into garbage collection, and reads beside them.
     Worn,
-    /// Flush and trim.
+    /// Latencies of flushes and trims.
     Calls,
 }
 
@@ -124,7 +124,7 @@ impl Part {
     pub const ALL: [Part; 5] = [Part::Fresh, Part::Reads, Part::Light, Part::Worn, Part::Calls];
 }
 
-/// Measures a drive.
+/// Measures a drive, part by part.
 pub struct Prober<'a, D, P> {
     bench: Bench<'a, D, P>,
     effort: MeasurementLimits,

@@ -24,7 +24,7 @@ pub struct Socket {
 /// Result of receiving.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// Number of bytes.
+    /// This many bytes were received.
     Bytes(usize),
     /// The call would block.
     Nothing,

@@ -64,7 +64,7 @@ impl AdminTarget for Exported {
     }
 }
 
-/// Answers administrative requests.
+/// Answers administrative requests of the operator and of Prometheus, on a thread of its own.
 #[derive(Debug)]
 pub struct ControlServer {
     windows: Windows,

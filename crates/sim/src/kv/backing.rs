@@ -14,9 +14,9 @@ use tailcut_ssd::{Probe, Ssd};
 /// A drive or an array, or a host with either.
 #[expect(clippy::large_enum_variant, reason = "there is one")]
 pub enum Backing<P: Probe = ()> {
-    /// A drive.
+    /// A single drive.
     Drive(Ssd<P>),
-    /// An array.
+    /// An array of drives.
     Array(SimulatedArray<P>),
     /// A host: each request is the work of one of its threads.
     Host(SimulatedHost<P>),

@@ -107,7 +107,7 @@ pub struct TimeBreakdown {
     pub idle: f64,
 }
 
-/// Pages programmed.
+/// Pages programmed in the measurement, by purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Programs {
     /// Pages programmed with data of the host.
@@ -116,7 +116,7 @@ pub struct Programs {
     pub gc: u64,
 }
 
-/// Erases per block.
+/// Number of erases per block, over all blocks of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Wear {
     /// Erases of the least worn block.

@@ -75,7 +75,7 @@ pub struct KindTimeline {
     pub max_ns: Vec<u64>,
 }
 
-/// One drive.
+/// The counters of one drive over time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DriveTimeline {
     /// Read commands completed in each slot.

@@ -18,7 +18,7 @@ tailcut_base::choice! {
     }
 }
 
-/// Bus configuration.
+/// Configuration of the buses of all channels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BusConfig {
     /// Which of the transfers that wait for a channel's bus goes next.

@@ -3,7 +3,7 @@
 use tailcut_base::Nanos;
 use tailcut_base::config::{Configure, KeyVisitor};
 
-/// Link configuration.
+/// Configuration of the link between host and drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkConfig {
     /// Bandwidth of the link in each direction, in bytes per second.

@@ -33,7 +33,7 @@ use tailcut_base::control::GcThresholds;
 use tailcut_base::quantity::show_bytes;
 use tailcut_base::{BadValue, Problem};
 
-/// Garbage-collection configuration.
+/// Configuration of garbage collection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GcConfig {
     /// How collection chooses the block that it empties.
@@ -108,7 +108,7 @@ impl Configure for GcConfig {
     }
 }
 
-/// Wear-levelling configuration.
+/// Configuration of static wear levelling.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WearConfig {
     /// Move data off the least worn block of a plane when the spread is too large.

@@ -15,7 +15,7 @@ tailcut_base::choice! {
     }
 }
 
-/// Write-pacing configuration.
+/// Configuration of write pacing: the rate at which pages of writes enter the drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PacingConfig {
     /// How the pages of writes are admitted: at once, evenly at a limit, or up to a limit in each window.
@@ -32,7 +32,7 @@ pub struct PacingConfig {
 }
 
 impl PacingConfig {
-    /// No pacing.
+    /// Pages of writes enter the drive as they come.
     pub const NONE: PacingConfig = PacingConfig {
         mode: PacingMode::None,
         most: 100_000_000,

@@ -15,7 +15,7 @@ tailcut_base::choice! {
     }
 }
 
-/// Device-queue configuration.
+/// Configuration of the device queue and of the controller behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueConfig {
     /// The protocol of the device queue: AHCI with up to 32 commands, or NVMe.

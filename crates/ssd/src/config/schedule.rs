@@ -40,7 +40,7 @@ tailcut_base::choice! {
     }
 }
 
-/// Scheduling configuration.
+/// Configuration of the schedulers: what is committed to chips, and what they serve first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduleConfig {
     /// The policy by which waiting requests are committed to chips.

@@ -6,7 +6,7 @@ use crate::timers::Direction;
 use std::collections::VecDeque;
 use tailcut_base::{Nanos, Time};
 
-/// A reserved transfer.
+/// A transfer over the link, with the time that is reserved for it.
 #[derive(Clone, Copy, Debug)]
 pub struct Transfer {
     /// When the first byte enters the link.

@@ -51,7 +51,7 @@ const PAGES: u32 = 384 * PROGRAM;
 /// Four lanes of PCI Express.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pcie {
-    /// Generation 4.
+    /// Generation 4 of PCI Express.
     Four,
     /// Generation 5, which is twice as fast.
     Five,

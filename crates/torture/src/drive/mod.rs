@@ -83,7 +83,7 @@ use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::random::Stream;
 use tailcut_host::{Bytes, Disk};
 
-/// A drive.
+/// A drive with faults: it loses, reorders or damages what a drive may.
 #[derive(Debug)]
 pub struct Drive {
     model: Model,

@@ -184,7 +184,7 @@ pub enum Step {
     },
     /// Everything is answered before the next step.
     Wait,
-    /// Something goes wrong.
+    /// A fault occurs.
     Fault(Fault),
     /// Drives that are missing are replaced.
     Replace,
@@ -192,7 +192,7 @@ pub enum Step {
     Scrub,
     /// Nothing is under way before the next step, nor will be.
     Rest,
-    /// The power goes.
+    /// The power is cut.
     Cut {
         /// Events from now to the cut.
         after: u32,

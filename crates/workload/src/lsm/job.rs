@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 pub enum JobPurpose {
     /// The oldest sealed memtable becomes a file.
     Flush,
-    /// Files are merged.
+    /// Files of two levels are merged.
     Compaction(Work),
 }
 

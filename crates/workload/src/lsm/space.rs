@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Neighbouring blocks.
+/// A range of neighbouring blocks of the region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// The first block, counted from the start of the region.

@@ -27,7 +27,7 @@ pub struct Work {
     pub inputs: [Vec<u32>; 2],
 }
 
-/// All files.
+/// The files of a store, by level.
 #[derive(Clone, Debug)]
 pub struct Tree {
     tables: Vec<Table>,

@@ -21,9 +21,9 @@ pub enum State {
     },
     /// Too much of the log is in flight.
     LogFull,
-    /// It waits until the log is on the device …
+    /// It waits until the log has been written to the device.
     Syncing,
-    /// … and durable.
+    /// It waits until the log is durable.
     Flushing,
     /// All puts are done; of a store with clients, none is being done.
     Done,

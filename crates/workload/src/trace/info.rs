@@ -121,7 +121,7 @@ pub struct Times {
     pub max_ns: u64,
 }
 
-/// One disk.
+/// The figures of one disk of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DiskInfo {
     /// Number of the disk, as in [`Record::disk`](super::Record::disk).

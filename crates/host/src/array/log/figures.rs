@@ -12,7 +12,7 @@ pub struct GroupReads {
     pub time: Nanos,
 }
 
-/// A collected row.
+/// A row that collection has emptied, for the analysis of its choices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collected {
     /// The row that was collected.

@@ -59,7 +59,7 @@ use tailcut_base::random::mix64;
 use tailcut_base::{Op, Status, Time};
 use token::Token;
 
-/// A log layout.
+/// The layouts that write their data as a log: Log-RAID and SWAN.
 #[derive(Debug)]
 pub struct Log<B> {
     geometry: Geometry,

@@ -23,7 +23,7 @@ use tailcut_base::{Class, Nanos, Op, Status, Time};
 /// Purpose of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
-    /// Rebuild a drive.
+    /// Rebuild the content of a drive from the others.
     Rebuild(DriveId),
     /// Read and verify everything.
     Scrub,

@@ -8,11 +8,11 @@ use tailcut_base::ids::Id;
 /// The substitutes for blocks that cannot be read, or not now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Redundancy {
-    /// No substitutes.
+    /// No other drive can replace a block.
     None,
     /// The blocks at the same address on the other members of an R-group with this number of drives.
     Parity(usize),
-    /// Other copies.
+    /// Other drives hold copies of each block.
     Copies(Copies),
 }
 

@@ -62,7 +62,7 @@ pub fn stage_of(call: Control) -> Stage {
 /// The next action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Make this call.
+    /// Make this call on the drive.
     Ask(Control),
     /// Poll again after a while.
     Poll,

@@ -10,7 +10,7 @@ pub enum Stage {
     Rest,
     /// It completes the reads it received before the token.
     Draining,
-    /// It is writing.
+    /// It writes the data that waited for the token.
     Writing,
     /// It is being flushed.
     Flushing,

@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::ids::{Id, IdVec};
 
-/// The memory tier.
+/// The front: the tier of the store that holds items in memory, in segments.
 #[derive(Debug)]
 pub struct Front {
     memory: Vec<u8>,
@@ -46,7 +46,7 @@ tailcut_base::id! {
 /// One of the queues of segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queue {
-    /// New items.
+    /// The queue of new items (S3-FIFO).
     Small,
     /// Items that were read repeatedly while in the small queue.
     Main,

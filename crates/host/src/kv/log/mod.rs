@@ -110,7 +110,7 @@ pub struct Write {
 /// Purpose of an append: only copies by reclaim may use the last free segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AppendPurpose {
-    /// A user's write.
+    /// A write of a user, which may have to wait for free segments.
     User,
     /// A user's delete, or a write that stays in memory.
     Tombstone,

@@ -25,7 +25,7 @@ pub struct ThreadOf {
 }
 
 impl ThreadOf {
-    /// The only thread.
+    /// The only thread of a server with one.
     pub const ONLY: ThreadOf = ThreadOf { number: 0, of: 1 };
 }
 

@@ -70,9 +70,9 @@ pub enum ShardRequest<'a> {
     },
     /// Invalidate all items at this time, in seconds of Unix time; at once if it has passed.
     Flush(u64),
-    /// Reset the counters.
+    /// Reset the shard's counters of client commands (`stats reset`).
     Reset,
-    /// Return the counters.
+    /// Return the shard's counters.
     Tell,
     /// Enable or disable counters by key prefix.
     Detail(bool),
@@ -227,7 +227,7 @@ pub enum Progress {
     },
 }
 
-/// A deferred reply.
+/// A deferred reply of a shard to a request.
 #[derive(Debug)]
 pub struct Reply {
     /// The connection and the slot in its reply queue that the reply is for.
@@ -241,7 +241,7 @@ pub struct Reply {
 pub enum Content {
     /// The text for the client, and the source of the item.
     Text(Vec<u8>, Source),
-    /// The shard's counters.
+    /// The counters of the shard.
     Sums(Box<Sums>),
     /// The shard's counters by key prefix.
     Prefixes(Box<PrefixCounters>),

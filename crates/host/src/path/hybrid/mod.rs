@@ -100,7 +100,7 @@ struct Sums {
     under_way: u64,
 }
 
-/// Selects the mode.
+/// Selects the mode of waiting by the load, from measurements of each mode.
 #[derive(Clone, Debug)]
 pub struct Hybrid {
     mode: Mode,

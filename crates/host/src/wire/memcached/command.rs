@@ -135,7 +135,7 @@ impl Delta {
     }
 }
 
-/// `touch`.
+/// A `touch` command: changes the expiry time of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Touch<'a> {
     /// The key of the item whose expiry time changes.
@@ -146,7 +146,7 @@ pub struct Touch<'a> {
     pub noreply: bool,
 }
 
-/// `delete`.
+/// A `delete` command: deletes an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delete<'a> {
     /// The key of the item to delete.
@@ -155,7 +155,7 @@ pub struct Delete<'a> {
     pub noreply: bool,
 }
 
-/// `mg` or `md`.
+/// An `mg` or `md` command: retrieves or deletes an item as its flags say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meta<'a> {
     /// The key of the item, decoded if it was sent in base64.
@@ -178,7 +178,7 @@ pub struct MetaStore<'a> {
     pub length: u32,
 }
 
-/// `ma`.
+/// An `ma` command: adds to or subtracts from the number in an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MetaCount<'a> {
     /// The key of the item whose number changes, decoded if it was sent in base64.
@@ -189,14 +189,14 @@ pub struct MetaCount<'a> {
     pub delta: Delta,
 }
 
-/// `me`.
+/// An `me` command: shows the metadata of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MetaDebug<'a> {
     /// The key of the item to show, decoded if it was sent in base64.
     pub key: Key<'a>,
 }
 
-/// `flush_all`.
+/// A `flush_all` command: expires all items, now or later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlushAll {
     /// Delay or time of the flush (see [`super::flush_moment`]).
@@ -205,7 +205,7 @@ pub struct FlushAll {
     pub noreply: bool,
 }
 
-/// `verbosity`.
+/// A `verbosity` command: sets how much the server logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verbosity {
     /// Verbosity level of the server.
@@ -223,7 +223,7 @@ pub struct Shutdown {
     pub noreply: bool,
 }
 
-/// `cache_memlimit`.
+/// A `cache_memlimit` command: asks for another memory limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryLimit {
     /// Memory limit, 8 to 1,000,000,000 MiB.
@@ -235,11 +235,11 @@ pub struct MemoryLimit {
 /// A variant of `stats`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stats {
-    /// General counters.
+    /// `stats` without a word: the general counters.
     General,
     /// Reset all counters; the reply is `RESET`.
     Reset,
-    /// Settings.
+    /// `stats settings`: the settings of the server.
     Settings,
     /// Items by slab class.
     Items,
@@ -247,7 +247,7 @@ pub enum Stats {
     Slabs,
     /// Histogram of item sizes.
     Sizes,
-    /// Connections.
+    /// `stats conns`: the connections of the server.
     Connections,
     /// Enable or disable counters by key prefix; the reply is `OK`.
     Detail(bool),

@@ -147,7 +147,7 @@ pub fn deleted(out: &mut Vec<u8>, flags: &MetaFlags, key: Key<'_>, deleted: Dele
 /// Result of `ma`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
-    /// Counted, or autovivified.
+    /// The number was changed, or the item was created by autovivification.
     Now {
         /// The new number.
         number: u64,
@@ -164,7 +164,7 @@ pub enum Counted {
     Exists,
     /// The value is not a number.
     NotNumeric,
-    /// Out of memory.
+    /// There is no memory for the item.
     NoMemory,
 }
 

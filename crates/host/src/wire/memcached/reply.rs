@@ -11,7 +11,7 @@ pub const TAIL: &[u8] = b"\r\n";
 /// Result of a storage command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
-    /// Stored.
+    /// The value was stored.
     Stored,
     /// Not stored: the item exists, or is missing, contrary to the command's condition.
     NotStored,
@@ -23,20 +23,20 @@ pub enum Stored {
     Unsound,
     /// The data are too long.
     TooLarge,
-    /// Out of memory.
+    /// There is no memory for the value.
     NoMemory,
 }
 
 /// Result of `incr` or `decr`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
-    /// The new number.
+    /// The number after the change.
     Now(u64),
     /// There is no such item.
     NotFound,
     /// The value is not a number.
     NotNumeric,
-    /// Out of memory.
+    /// There is no memory for the item.
     NoMemory,
 }
 

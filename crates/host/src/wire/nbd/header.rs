@@ -21,19 +21,19 @@ pub struct Header {
 /// Command of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Read.
+    /// Read the bytes of the range.
     Read,
-    /// Write.
+    /// Write the bytes of the range.
     Write,
-    /// Disconnect.
+    /// Disconnect once all earlier requests are answered.
     Disconnect,
     /// Make acknowledged writes durable.
     Flush,
-    /// Discard the content.
+    /// Discard the content of the range.
     Trim,
     /// Prefetch: the range will be read soon.
     Cache,
-    /// Write zeros.
+    /// Write zeros over the range.
     Zero,
     /// Report which ranges are allocated and which read as zeros.
     Status,

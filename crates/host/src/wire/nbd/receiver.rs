@@ -8,7 +8,7 @@ use crate::pool::Pool;
 use std::io::IoSliceMut;
 use tailcut_base::cast::to_u32;
 
-/// A complete request.
+/// A request that was received completely, with its data.
 #[derive(Debug)]
 pub struct Incoming {
     /// The header of the request, as received.

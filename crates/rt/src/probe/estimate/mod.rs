@@ -20,7 +20,7 @@ use tailcut_ssd::{CacheConfig, Preset};
 /// How the value of a key was determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Provenance {
-    /// Measured.
+    /// The value was measured.
     Measured,
     /// Derived from measurements, assuming that the drive works like the model.
     Derived,

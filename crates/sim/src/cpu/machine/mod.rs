@@ -101,7 +101,7 @@ struct Thread {
     stolen: Nanos,
 }
 
-/// The cores.
+/// The cores of a host: threads, interrupts, their schedulers and time accounts.
 #[derive(Clone, Debug)]
 pub struct Machine {
     cpus: Vec<Cpu>,

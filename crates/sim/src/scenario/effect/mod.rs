@@ -21,7 +21,7 @@ use tailcut_base::steady::ROUNDS;
 use tailcut_ssd::config::{Classes, Handling};
 use tailcut_ssd::precondition::PreparedState;
 
-/// Keys without effect.
+/// Keys of a scenario that have no effect on the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ineffective {
     /// The key, or a section with all keys below it.

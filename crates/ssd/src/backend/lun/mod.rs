@@ -18,7 +18,7 @@ use tailcut_base::{Nanos, Time};
 /// The state of a LUN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// No transaction.
+    /// The LUN carries out no transaction.
     Idle,
     /// Waits for the bus to start a transaction that is not composed yet.
     AwaitStart,

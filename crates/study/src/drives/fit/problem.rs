@@ -30,10 +30,10 @@ pub enum ProblemError {
     /// A parameter that the drive does not have.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// No row.
+    /// There are no rows to fit to.
     #[error("there is no row to fit to")]
     NoRows,
-    /// No parameter.
+    /// There are no parameters to change.
     #[error("there is no parameter to fit")]
     NoParameters,
 }

@@ -21,7 +21,7 @@ use crate::kv::log::{LEAST_SEGMENTS, SegmentId};
 use crate::kv::place::UNIT;
 use crate::kv::settings::MOST_UNITS;
 
-/// A store's superblock.
+/// The superblock of a store, from which it is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Superblock {
     /// Random identity of the store.
@@ -242,7 +242,7 @@ pub struct EndOf {
 /// The state of a segment according to one of its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Never used.
+    /// The segment was never used.
     Blank,
     /// Free; its last use had this sequence.
     Free(u64),
