@@ -71,7 +71,7 @@ pub struct Candidate {
     pub caveats: Caveats,
     /// Requests of the longest run, without the ramp.
     pub requests: u64,
-    /// Digest of the longest run in `points.jsonl`.
+    /// Digest of the longest run in `points.jsonl`, whose scenario is the same but for the seed's name.
     pub digest: String,
     /// Why the arrangement has no result; `None` if it has one.
     pub error: Option<String>,

@@ -14,7 +14,7 @@ pub struct Memtable {
     pub puts: u64,
     /// Of a store that grows: how many keys were inserted before its first.
     pub born: u64,
-    /// Extents of the memtable's log, in order.
+    /// Extents of the memtable's log, in order: the blocks that have been written.
     pub log: Vec<Extent>,
     /// Length of the memtable's log in bytes.
     pub log_bytes: u64,
