@@ -239,7 +239,8 @@ pub struct MemoryRequest {
     pub physical: PhysicalPage,
     /// The physical page that a copy reads; see [`MemoryRequest::waiting_program`] for a merge.
     pub source: PhysicalPage,
-    /// Fingerprint of the content to be programmed; unused by reads and erases.
+    /// Fingerprint of the content to be programmed; of a copy from the moment at which its page has been
+    /// read.
     pub content: u32,
     /// The LUN that carries out the request.
     pub lun: LunId,

@@ -23,8 +23,8 @@ pub struct Transaction {
     pub cell_end: Time,
     /// When the data of a read last got the bus.
     pub out_start: Time,
-    /// Pages that still have to cross the bus after other chips have gone between them; 0 to the number of
-    /// pages.
+    /// Number of pages that had not crossed the bus when the transaction last got it or gave way to another
+    /// chip.
     pub left: u8,
     /// When the remaining pages last gave way to another chip on the bus.
     pub put_off: Time,
