@@ -58,18 +58,18 @@ pub struct Sets {
     count: u32,
     planes: Shares,
     luns: Shares,
-    /// Logical pages of a set.
+    /// Number of logical pages of each set; `u32::MAX` in [`Sets::one`].
     pages: Divisor,
 }
 
 impl Sets {
-    /// The sets of a drive.
+    /// The NVM sets that `config` divides a drive into, with an equal share of its logical pages for each.
     pub fn new(config: &SetsConfig, ftl: &FtlConfig, geometry: &Geometry) -> Sets {
         let pages = ftl.logical_pages(geometry) / config.count;
         Sets { pages: Divisor::new(pages.max(1)), ..Sets::of_flash(config, geometry) }
     }
 
-    /// The only set of a drive that is not divided.
+    /// The only set of a drive that is not divided; its [`Sets::logical_pages`] are not limited.
     pub fn one(geometry: &Geometry) -> Sets {
         Sets::of_flash(&SetsConfig::ONE, geometry)
     }

@@ -109,7 +109,7 @@ pub struct Window {
 pub struct Times {
     /// Mean time in ns, exactly.
     pub mean_ns: f64,
-    /// Median in ns.
+    /// The median: the time in ns that 50 % did not exceed.
     pub p50_ns: u64,
     /// The time in ns that 90 % did not exceed.
     pub p90_ns: u64,

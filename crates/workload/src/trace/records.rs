@@ -57,7 +57,7 @@ impl Records {
         Ok(records)
     }
 
-    /// Number of records.
+    /// Number of records that are kept.
     pub fn len(&self) -> usize {
         self.at.len()
     }

@@ -46,7 +46,7 @@ pub(super) struct Segment {
     pub valid: u32,
     /// Number of all records.
     pub records: u32,
-    /// Reads in flight.
+    /// Number of reads of the segment in flight; it is not reused before they have ended.
     pub(super) readers: u32,
     /// The latest segment in which a tombstone of this one invalidates a record; 0 without tombstones.
     pub buried: u64,
