@@ -82,7 +82,7 @@ impl Timers {
         }
     }
 
-    /// The same pending times, with room for one more slot.
+    /// Timers with the same pending times and one slot more, which is idle.
     pub fn with_one_more(&self) -> Timers {
         let mut wider = Timers::with_small_tree(self.small_end, self.slots + 1);
         for slot in (0..self.slots).filter(|&slot| self.is_set(slot)) {

@@ -222,7 +222,7 @@ pub enum Role {
 /// A memory request: a page-sized part of a command, or of the controller's own work.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryRequest {
-    /// When it could have begun, had its chip been free.
+    /// When the request could have begun, had its chip been free.
     pub since: Time,
     /// Number of its commitment or arrival: smaller is older.
     pub order: u64,
@@ -253,7 +253,7 @@ pub struct MemoryRequest {
     /// How often its program or erase was reset; the most that there is for data taken back from a word
     /// line that the reset of another program has spoiled.
     pub resets: u8,
-    /// Its kind and, for a user read, its latency class.
+    /// The kind of the request and, for a user read, its latency class.
     pub lane: Lane,
     /// What the request is for, which determines what follows its completion.
     pub role: Role,

@@ -65,7 +65,8 @@ impl Claims {
         Claims::count(rows.map(Row::holds))
     }
 
-    /// Those with these verdicts, `None` for what could not be measured.
+    /// Claims with these verdicts: whether each holds, or `None` if it could not be measured, which counts
+    /// as not holding.
     pub fn count(verdicts: impl IntoIterator<Item = Option<bool>>) -> Claims {
         verdicts.into_iter().fold(Claims::default(), |so_far, holds| Claims {
             hold: so_far.hold + usize::from(holds == Some(true)),

@@ -62,7 +62,7 @@ pub struct Fault {
     /// `halves`: the lowest bit is the part that is kept if both were written; the others say how many of the
     /// drives that hold the copies of a block are in the first part.
     pub pick: u32,
-    /// Of `slow` and `slow-superblock`: how many times longer.
+    /// Factor by which `slow` and `slow-superblock` lengthen commands; of no meaning for other faults.
     pub factor: u32,
 }
 

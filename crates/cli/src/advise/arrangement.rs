@@ -283,7 +283,7 @@ fn name(
 }
 
 impl Arrangement {
-    /// Its scenario for a run of `requests` requests after a ramp.
+    /// The scenario of the arrangement for a run of `requests` requests after a ramp of `ramp`.
     pub fn for_requests(&self, requests: u64, ramp: Nanos) -> Scenario {
         let run = Limits { ramp, requests, ..Limits::NONE };
         Scenario { run, ..self.scenario.clone() }

@@ -172,7 +172,7 @@ pub const LAYOUTS: &[Layout] = &[
 pub const SPARES: [u32; 2] = [150_000, 280_000];
 
 impl Layout {
-    /// Its settings with `drives` drives.
+    /// The settings of the scenario that select this layout with `drives` drives, as `key=value`.
     pub fn settings(&self, drives: u32) -> Vec<String> {
         let mut settings: Vec<String> = self.settings.iter().map(|setting| (*setting).to_owned()).collect();
         if self.least > 1 {

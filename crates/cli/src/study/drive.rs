@@ -99,7 +99,7 @@ impl DriveTest {
         Ok(Carried { table: (!table.rows.is_empty()).then_some(table), ended: report.ended() })
     }
 
-    /// Its stages, in words.
+    /// The stages of the test with these options in words, one line each.
     ///
     /// # Errors
     /// A drive that cannot be tested.

@@ -20,7 +20,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Its symbol in results; empty for a bare number.
+    /// The symbol of the unit in results, such as `ns`; empty for a number without a unit.
     pub fn symbol(self) -> &'static str {
         match self {
             Unit::Nanos => "ns",

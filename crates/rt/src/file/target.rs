@@ -65,7 +65,7 @@ pub enum FileError {
 pub(super) struct Target {
     /// The file, open and locked.
     pub file: Arc<File>,
-    /// Its size in blocks.
+    /// Size of the file or device in blocks of 4 KiB.
     pub blocks: u64,
     /// True for a file, false for a device.
     pub is_file: bool,

@@ -25,15 +25,15 @@ pub struct Connection {
     pub leftover: (Vec<u8>, usize),
     /// No more requests are received; the connection is closed once all are answered.
     pub is_ending: bool,
-    /// It is in the list of connections to receive from.
+    /// True while the connection is listed as one to receive from.
     pub is_listed: bool,
-    /// It is in the queue of connections that wait for resources of others.
+    /// True while the connection is queued for resources of others.
     pub is_blocked: bool,
-    /// Its next request is for block status, and this iteration has no lookups left.
+    /// The next request of the connection is for block status, and this iteration has no lookups left.
     pub awaits_lookup: bool,
-    /// It is in the queue of connections that wait for lookups.
+    /// True while the connection is queued for lookups.
     pub is_queued_for_lookup: bool,
-    /// It is in the list of connections with replies to send.
+    /// True while the connection is listed as one with replies to send.
     pub is_replying: bool,
     /// Admitted requests whose replies have not been sent.
     pub under_way: u32,

@@ -28,7 +28,7 @@ pub struct RunQueue {
 pub struct Claim {
     /// Share of the core relative to other ready threads, as the thread's nice level gives it.
     pub weight: u64,
-    /// It is a competitor of the threads that are measured (see
+    /// True if the thread competes with the threads that are measured (see
     /// [`Machine::set_competitor`](super::Machine::set_competitor)).
     pub competes: bool,
 }

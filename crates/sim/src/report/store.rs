@@ -26,7 +26,7 @@ pub struct StoreReport {
     pub cache_hit_share: f64,
     /// Share of these blocks that a filter asked for wrongly. Limit: 0.
     pub false_positive_share: f64,
-    /// Of a store with clients: what they did, by kind.
+    /// Operations of the clients of a store, by kind; empty for a store without clients.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operations: Vec<OperationReport>,
     /// Share of the blocks that came from the host's page cache, of those that were not in the block

@@ -30,7 +30,7 @@ pub struct Share {
 /// The requests around a latency.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LatencyRange {
-    /// Their ranks; 0 is the slowest of all requests.
+    /// Ranks of the requests by latency; 0 is the slowest of all requests.
     pub ranks: std::ops::Range<u64>,
     /// Lower bound of their latencies, at most 1/32 below the shortest.
     pub from: Nanos,

@@ -33,7 +33,7 @@ pub struct SuperblockConfig {
 }
 
 impl SuperblockConfig {
-    /// Of drives that map otherwise: each page alone.
+    /// The values of drives without superblock mapping: each page is programmed and read alone.
     pub const NONE: SuperblockConfig =
         SuperblockConfig { program: 1, sense: 1, pace: CollectionPace::Proportional, erases: 1 };
 }

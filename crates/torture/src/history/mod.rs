@@ -81,7 +81,7 @@ pub struct Shown {
 }
 
 impl History {
-    /// Of `blocks` blocks, all zeros.
+    /// The history of a host with `blocks` blocks, all zeros and durable.
     pub fn new(blocks: u64) -> History {
         let durable = vec![0; blocks as usize];
         let blocks = vec![vec![Version::zeros()]; blocks as usize];

@@ -36,7 +36,7 @@ pub struct Writer {
     pub state: State,
     /// Number of puts that are still to be done.
     pub left: u64,
-    /// When its last put was due, for its rate.
+    /// When the last put that was begun was due, from which the rate gives the next.
     pub begun: Time,
     /// Writes of the log in flight.
     pub log_writes: u32,

@@ -100,7 +100,7 @@ pub struct Window {
     pub requests: u64,
     /// Bytes read and written in the window.
     pub bytes: u64,
-    /// Its working set: distinct 4 KiB pages touched in it, see [`Footprint::sampling`].
+    /// The working set of the window: distinct 4 KiB pages touched in it, see [`Footprint::sampling`].
     pub pages: u64,
 }
 

@@ -48,7 +48,7 @@ pub(super) struct DescriptorEntry {
 pub(super) struct Descriptor {
     /// Identity of the array.
     pub array: u128,
-    /// Its slot on the drive.
+    /// Number of the slot on the drive that the descriptor is written to.
     pub slot: SlotId,
     /// Counts the descriptors of the array.
     pub sequence: u64,

@@ -12,7 +12,7 @@ use tailcut_base::Time;
 pub(super) struct Item {
     /// Cache entry and copy number of the copy that waits.
     pub copy: CopyId,
-    /// When it began to wait.
+    /// When the copy began to wait.
     pub since: Time,
 }
 
@@ -51,13 +51,13 @@ pub(super) struct Line {
     pub flushed_life: u32,
     /// The descriptor slots of the drive, and which of them are in use.
     pub ring: Ring,
-    /// Its first copy waits for reads of the data it overwrites.
+    /// True if the first copy in the list, when last checked, waited for reads of the data it overwrites.
     pub is_held: bool,
     /// Slots are being merged: new entries must wait.
     pub is_merging: bool,
     /// Outstanding requests that clear the descriptors of a predecessor: nothing may be listed yet.
     pub clearing: u32,
-    /// Its capacity per epoch.
+    /// Speed of the drive in its epochs, from which follows how much it may write in each.
     pub pace: Pace,
     /// Control calls for its garbage collection.
     pub calls: Calls,

@@ -45,7 +45,7 @@ pub(super) struct Batch<B> {
     pub reading: u32,
     /// All required reads have completed; results of further ones are ignored.
     pub is_read: bool,
-    /// It has ended, but reads are outstanding.
+    /// True if the batch has ended but reads of it are outstanding.
     pub has_ended: bool,
     /// A read has failed: a new plan is needed.
     pub again: bool,
@@ -53,7 +53,8 @@ pub(super) struct Batch<B> {
     pub fua: bool,
     /// Latency class of the requests to drives.
     pub class: Class,
-    /// Its transaction in the journal.
+    /// Number of the journal transaction that contains the batch; 1 if the bitmap marks its region instead,
+    /// and 0 while neither protects it.
     pub transaction: u64,
     /// Attribution of its time up to `mark`.
     pub spans: Spans,

@@ -71,7 +71,7 @@ pub(super) struct UsedSegment {
     pub foot: Option<Foot>,
     /// The segment was open when the store stopped; see [`Head::is_cut`].
     pub is_cut: bool,
-    /// It was durable when the store stopped.
+    /// The segment was durable when the store stopped.
     pub is_durable: bool,
     /// See [`OpenEnd::durable`](super::log::format::OpenEnd::durable); 0 if its last block does not record
     /// it.

@@ -28,11 +28,12 @@ pub struct Item {
     pub is_fetched: bool,
     /// Whether the item is out of date (`X`).
     pub is_stale: bool,
-    /// A client has won the right to recache it.
+    /// Whether a client has won the right to recache the item (`Z`).
     pub is_claimed: bool,
-    /// It was missing and has been autovivified (`N`).
+    /// Whether the item was missing and has been created by autovivification (`N`).
     pub is_new: bool,
-    /// It was stored under a key in base64.
+    /// Whether the client gave the key of the item in base64 when it stored it; replies encode the key
+    /// likewise.
     pub has_base64_key: bool,
 }
 
@@ -155,7 +156,7 @@ pub enum Counted {
         cas: u64,
         /// Previous expiry time; never, if autovivified.
         expiry: Expiry,
-        /// It was missing and has been autovivified (`N`).
+        /// Whether the item was missing and has been created by autovivification (`N`).
         is_new: bool,
     },
     /// There is no such item.

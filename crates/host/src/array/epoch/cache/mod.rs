@@ -73,13 +73,13 @@ impl<B: Block> CachedContent<B> {
 /// State of a copy.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Copy {
-    /// It is in the dirty list of its drive.
+    /// True while the copy waits in the dirty list of its drive to be written.
     pub is_queued: bool,
     /// The version that is written but not durable yet; 0 for none.
     pub sent: u64,
     /// Version and checksum of the copy that is durable on its drive.
     pub durable: Mark,
-    /// Where its drive has listed it, if it has.
+    /// The entry for the copy in a descriptor on its drive; `None` if no descriptor in use lists it.
     pub listing: Option<Listing>,
 }
 
@@ -109,7 +109,7 @@ pub(super) struct Entry<B> {
     pub readers: u32,
     /// It counts as dirty: from joining a dirty list until it is on all drives.
     is_dirty: bool,
-    /// Its copies; unused ones are default.
+    /// State of each copy of the block, by copy number; those beyond the number of copies keep the default.
     pub copies: [Copy; MOST_COPIES],
 }
 

@@ -47,7 +47,7 @@ pub struct Superblock {
     pub durable: u64,
     /// Segments up to this number have been used, and were durable then.
     pub used: u32,
-    /// It was opened as a store, which evicts nothing.
+    /// True if the store was last opened as one that evicts nothing, and not as a cache.
     pub keeps_all: bool,
     /// Length of the disk, or of this part's range of it, when the store was created, in blocks.
     pub blocks: u64,
