@@ -58,13 +58,14 @@ impl Unsigned for usize {
     }
 }
 
-/// The same value as a length or an index in memory.
+/// The value `value` as a length or an index in memory; only its low bits on a target of less than 64 bits.
 #[inline(always)]
 pub const fn to_usize(value: u64) -> usize {
     value as usize
 }
 
-/// The same value, which must be below 2^64.
+/// The value `value` in 64 bits. It must be below 2^64: otherwise debug builds panic, and others drop its
+/// high bits.
 #[inline(always)]
 #[track_caller]
 pub const fn to_u64(value: u128) -> u64 {
@@ -72,7 +73,8 @@ pub const fn to_u64(value: u128) -> u64 {
     value as u64
 }
 
-/// The same value, which must be below 2^32.
+/// The value `value` in 32 bits. It must be below 2^32: otherwise debug builds panic, and others drop its
+/// high bits.
 #[inline(always)]
 #[track_caller]
 pub fn to_u32(value: impl Unsigned) -> u32 {
@@ -81,7 +83,8 @@ pub fn to_u32(value: impl Unsigned) -> u32 {
     value as u32
 }
 
-/// The same value, which must be below 2^16.
+/// The value `value` in 16 bits. It must be below 2^16: otherwise debug builds panic, and others drop its
+/// high bits.
 #[inline(always)]
 #[track_caller]
 pub fn to_u16(value: impl Unsigned) -> u16 {
@@ -90,7 +93,8 @@ pub fn to_u16(value: impl Unsigned) -> u16 {
     value as u16
 }
 
-/// The same value, which must be below 2^8.
+/// The value `value` in 8 bits. It must be below 2^8: otherwise debug builds panic, and others drop its high
+/// bits.
 #[inline(always)]
 #[track_caller]
 pub fn to_u8(value: impl Unsigned) -> u8 {
@@ -99,25 +103,25 @@ pub fn to_u8(value: impl Unsigned) -> u8 {
     value as u8
 }
 
-/// The low 64 bits.
+/// The low 64 bits of `bits`; the high 64 bits are dropped.
 #[inline(always)]
 pub const fn low_u64(bits: u128) -> u64 {
     bits as u64
 }
 
-/// The low 32 bits.
+/// The low 32 bits of `bits`; the high 32 bits are dropped.
 #[inline(always)]
 pub const fn low_u32(bits: u64) -> u32 {
     bits as u32
 }
 
-/// The low 16 bits.
+/// The low 16 bits of `bits`; the high 48 bits are dropped.
 #[inline(always)]
 pub const fn low_u16(bits: u64) -> u16 {
     bits as u16
 }
 
-/// The low 8 bits.
+/// The low 8 bits of `bits`; the high 56 bits are dropped.
 #[inline(always)]
 pub const fn low_u8(bits: u64) -> u8 {
     bits as u8

@@ -109,7 +109,7 @@ causes! {
     Network = "network",
 }
 
-/// Number of causes.
+/// Number of causes: the length of [`Cause::ALL`].
 pub const CAUSES: usize = Cause::ALL.len();
 
 /// The spans of one request: the time of each cause. One number per cause, so that adding, summing and
@@ -120,18 +120,18 @@ pub struct Spans {
 }
 
 impl Spans {
-    /// No spans.
+    /// Spans of zero length for every cause.
     pub const fn new() -> Spans {
         Spans { nanos: [0; CAUSES] }
     }
 
-    /// Clears all spans.
+    /// Sets the span of every cause to zero.
     #[inline]
     pub fn clear(&mut self) {
         self.nanos = [0; CAUSES];
     }
 
-    /// Adds `time` for `cause`.
+    /// Adds `time` to the span of `cause`.
     #[inline]
     pub fn add(&mut self, cause: Cause, time: Nanos) {
         self.nanos[cause as usize] += time.0;

@@ -75,7 +75,7 @@ pub trait Choice: Copy + Sized + 'static {
 /// The names that a configuration can choose from.
 #[derive(Clone, Copy, Debug)]
 pub struct Names {
-    /// The names that are printed and suggested.
+    /// The names that messages print and suggest, one for each variant, in the order of the variants.
     pub shown: &'static [&'static str],
     aliases: &'static [(&'static str, &'static str)],
 }
@@ -86,7 +86,7 @@ impl Names {
         Names { shown: C::NAMES, aliases: C::ALIASES }
     }
 
-    /// Names without aliases.
+    /// The names `shown`, none of which has an alias.
     pub const fn without_aliases(shown: &'static [&'static str]) -> Names {
         Names { shown, aliases: &[] }
     }

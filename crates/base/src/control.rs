@@ -22,7 +22,7 @@ pub struct GcThresholds {
 /// (IODA's PL_Win; SOSP 2021). Window k is `from + k * period .. from + k * period + length`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Windows {
-    /// Start of the first window.
+    /// Start of window 0; no window is open before it.
     pub from: Time,
     /// Time from the start of one window to the start of the next; not zero.
     pub period: Nanos,
@@ -120,9 +120,9 @@ pub enum ControlReply {
     Bytes(u64),
     /// A number of blocks.
     Blocks(u64),
-    /// The thresholds.
+    /// The thresholds of collection that are set.
     Thresholds(GcThresholds),
-    /// Yes or no.
+    /// The answer to a question: true for yes.
     Answer(bool),
     /// Whether Predictable Latency Mode is on, and the events to report.
     PredictableLatency {
@@ -135,7 +135,7 @@ pub enum ControlReply {
     Window(plm::Window),
     /// The log of Predictable Latency Mode.
     Log(plm::Log),
-    /// Done.
+    /// The call was carried out.
     Done,
     /// The values do not fit the device or its state.
     Invalid,

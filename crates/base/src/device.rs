@@ -15,7 +15,7 @@ pub const BLOCK_BYTES: u64 = BLOCK_LEN as u64;
 /// [`BLOCK_BYTES`] as the length of a slice.
 pub const BLOCK_LEN: usize = 4096;
 
-/// Sectors per block.
+/// Number of sectors in a block: 8.
 pub const BLOCK_SECTORS: u64 = BLOCK_BYTES / SECTOR_BYTES;
 
 /// The host's identifier of a command in flight; unique among the commands in flight on a device.
@@ -47,12 +47,12 @@ impl Class {
     /// The class of an ordinary read.
     pub const DEFAULT: Class = Class(3);
 
-    /// Class `number`, 1 … 5.
+    /// Class `number`; `None` outside of 1 … 5.
     pub const fn new(number: u8) -> Option<Class> {
         if number >= 1 && number <= 5 { Some(Class(number)) } else { None }
     }
 
-    /// The number, 1 … 5.
+    /// The number of the class, 1 … 5.
     pub const fn number(self) -> u8 {
         self.0
     }
@@ -68,13 +68,13 @@ impl Default for Class {
 /// [`crate::device::content`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// The host's identifier.
+    /// The identifier that the host chose; the [`Completion`] carries it back.
     pub id: CommandId,
-    /// The operation.
+    /// What the command does: read, write, trim or flush.
     pub op: Op,
     /// Force unit access: a write completes only once it is durable, and is not reordered.
     pub fua: bool,
-    /// Latency class.
+    /// The latency class, which decides whether a read may reset or suspend a program or erase.
     pub class: Class,
     /// For reads: complete at once with [`Status::Contended`] instead of waiting for garbage collection or
     /// for another window of the device (IODA's PL_IO flag; SOSP 2021, section 3.2).
@@ -84,7 +84,7 @@ pub struct Command {
     /// The submission queue that the command is in: which one matters to devices that arbitrate between
     /// queues (NVMe base specification 2.0, 3.4.4). 0 where the host has one.
     pub queue: u16,
-    /// First sector.
+    /// Number of the first sector, of [`SECTOR_BYTES`] each.
     pub sector: u64,
     /// Number of sectors; at least 1 except for a flush.
     pub sectors: u32,
@@ -93,7 +93,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// A flush, of the default class.
+    /// A flush of the default class, in queue 0; on a device with NVM sets, of the first set.
     pub fn flush(id: CommandId) -> Command {
         Command {
             id,
@@ -149,9 +149,9 @@ impl fmt::Display for Status {
 /// The completion of a command.
 #[derive(Clone, Copy, Debug)]
 pub struct Completion {
-    /// The completed command.
+    /// The identifier of the completed command, as its [`Command::id`] gave it.
     pub id: CommandId,
-    /// Its status.
+    /// Whether the command succeeded, or why it failed.
     pub status: Status,
     /// When the completion became visible to the host.
     pub at: Time,
@@ -180,11 +180,11 @@ pub enum Submit {
 pub struct Identify {
     /// Name of the model or preset.
     pub model: String,
-    /// User capacity in sectors.
+    /// User capacity in sectors of [`SECTOR_BYTES`].
     pub sectors: u64,
     /// Size of a page, the unit of mapping and of fingerprints, in sectors (1 … 64).
     pub page_sectors: u32,
-    /// Maximum number of commands in flight.
+    /// Maximum number of commands in flight, over all queues.
     pub queue_depth: u32,
     /// Maximum number of sectors of one read or write.
     pub max_sectors: u32,

@@ -12,7 +12,7 @@ impl Digest {
         Digest(0)
     }
 
-    /// Adds a number.
+    /// Folds a number into the digest; the order of the numbers matters.
     #[inline]
     pub fn add(&mut self, value: u64) {
         self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);

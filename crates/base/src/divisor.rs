@@ -20,7 +20,7 @@ impl Divisor {
         Divisor { value, shift }
     }
 
-    /// The number itself.
+    /// The value of the divisor; never zero.
     #[inline]
     pub fn get(self) -> u32 {
         self.value
@@ -32,7 +32,7 @@ impl Divisor {
         if self.shift < 32 { x >> self.shift } else { x / self.value }
     }
 
-    /// `x mod self`.
+    /// The remainder of `x / self`, below the divisor.
     #[inline]
     pub fn remainder(self, x: u32) -> u32 {
         if self.shift < 32 { x & (self.value - 1) } else { x % self.value }

@@ -38,7 +38,7 @@ impl LatencyHistogram {
     /// The relative error bound of every percentile.
     pub const ERROR_BOUND: f64 = 0.001;
 
-    /// An empty histogram.
+    /// A histogram without any latency.
     #[expect(clippy::missing_panics_doc, reason = "the bounds are constants that the histogram accepts")]
     pub fn new() -> LatencyHistogram {
         // 2^40 ns initially; grows for longer latencies.
@@ -47,7 +47,7 @@ impl LatencyHistogram {
         LatencyHistogram { buckets, sum: 0, max: 0 }
     }
 
-    /// Records one latency.
+    /// Records one latency, of any length; the mean, the sum and the maximum stay exact.
     #[inline(always)]
     #[expect(clippy::missing_panics_doc, reason = "a histogram that resizes itself accepts every value")]
     pub fn record(&mut self, latency: Nanos) {
@@ -56,7 +56,7 @@ impl LatencyHistogram {
         self.buckets.record(latency.0).expect("the histogram grows by itself");
     }
 
-    /// Records `count` equal latencies.
+    /// Records `latency` `count` times; does nothing if `count` is zero.
     #[inline]
     #[expect(clippy::missing_panics_doc, reason = "a histogram that resizes itself accepts every value")]
     pub fn record_many(&mut self, latency: Nanos, count: u64) {
@@ -75,7 +75,7 @@ impl LatencyHistogram {
         self.max = self.max.max(other.max);
     }
 
-    /// Number of recorded latencies.
+    /// Number of latencies recorded, those of merged histograms included.
     pub fn count(&self) -> u64 {
         self.buckets.len()
     }
@@ -90,7 +90,7 @@ impl LatencyHistogram {
         self.sum
     }
 
-    /// The exact maximum.
+    /// The highest latency recorded, exactly; zero when empty.
     pub fn max(&self) -> Nanos {
         Nanos(self.max)
     }

@@ -33,22 +33,22 @@ impl Events {
         (bits & !Events::ALL.0 == 0).then_some(Events(bits))
     }
 
-    /// The bit mask of the standard.
+    /// The events as the bit mask that the NVMe base specification defines.
     pub fn bits(self) -> u16 {
         self.0
     }
 
-    /// The union of both.
+    /// The events that are in `self`, in `others` or in both.
     pub fn and(self, others: Events) -> Events {
         Events(self.0 | others.0)
     }
 
-    /// The intersection of both.
+    /// The events that are both in `self` and in `others`.
     pub fn among(self, others: Events) -> Events {
         Events(self.0 & others.0)
     }
 
-    /// These events without `others`.
+    /// The events of `self` that are not in `others`.
     pub fn without(self, others: Events) -> Events {
         Events(self.0 & !others.0)
     }
@@ -83,16 +83,16 @@ impl fmt::Display for Events {
 /// Windows of Predictable Latency Mode that a host can select.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
-    /// DTWIN.
+    /// DTWIN: the device defers background work, so that latencies are predictable.
     Deterministic,
-    /// NDWIN.
+    /// NDWIN: the device does background work.
     NonDeterministic,
 }
 
 /// The events that a host wants reported, and their thresholds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Config {
-    /// The enabled events.
+    /// The events that the host has enabled; all others go unreported.
     pub events: Events,
     /// [`Events::READS`] occurs when at most this many reads are left.
     pub reads: u64,
@@ -117,15 +117,15 @@ pub enum State {
 /// The log of the windows of an NVM set. Unbounded numbers are `u64::MAX`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Log {
-    /// The window state.
+    /// Whether Predictable Latency Mode is on, and the window that is selected if so.
     pub state: State,
     /// The enabled events that have occurred since the log was last read.
     pub events: Events,
     /// Reads that a deterministic window typically supports (DTWIN Reads Typical).
     pub reads_typical: u64,
-    /// Writes that it typically supports.
+    /// Writes that a deterministic window typically supports (DTWIN Writes Typical).
     pub writes_typical: u64,
-    /// Its maximum length, in ms (DTWIN Time Maximum).
+    /// Maximum length of a deterministic window, in ms (DTWIN Time Maximum).
     pub time_maximum_ms: u64,
     /// Minimum length of a non-deterministic window before a deterministic one can support the typical
     /// values, in ms (NDWIN Time Minimum High).
@@ -136,9 +136,10 @@ pub struct Log {
     /// Reads that the current deterministic window, or one that began now, still supports (DTWIN Reads
     /// Estimate).
     pub reads_left: u64,
-    /// Writes that it still supports.
+    /// Writes that the current deterministic window, or one that began now, still supports (DTWIN Writes
+    /// Estimate).
     pub writes_left: u64,
-    /// Time left in it, in ms.
+    /// Time left in the current deterministic window, or in one that began now, in ms (DTWIN Time Estimate).
     pub time_left_ms: u64,
 }
 

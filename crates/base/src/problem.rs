@@ -5,7 +5,7 @@ use std::fmt;
 /// Why a value or a text cannot be used, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadValue {
-    /// One sentence without a full stop.
+    /// What is wrong and what would be right, in one sentence without a full stop.
     pub message: String,
 }
 
@@ -50,7 +50,7 @@ impl std::error::Error for BadValue {}
 /// What does not fit together in a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The key that is to blame.
+    /// The configuration key to which the problem is attributed.
     pub key: &'static str,
     /// What is wrong and what would be right, in one sentence without a full stop.
     pub message: String,

@@ -29,7 +29,7 @@ impl Stream {
         Stream { rng: Xoshiro256PlusPlus::seed_from_u64(named) }
     }
 
-    /// 64 random bits.
+    /// The next 64 random bits of the stream, uniformly distributed.
     #[inline]
     pub fn bits(&mut self) -> u64 {
         self.rng.next_u64()

@@ -5,13 +5,13 @@
 //! best-fit line (least squares) changes by at most 10 % of it from the first round to the last. The test
 //! uses integers, so a value exactly on the limit passes on every machine.
 
-/// Rounds judged together.
+/// Number of consecutive rounds that are judged together.
 pub const ROUNDS: usize = 5;
 
 /// Five consecutive rounds: one value of each, in any unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// The values in order.
+    /// The value of each round, oldest first.
     pub figures: [u64; ROUNDS],
 }
 

@@ -51,17 +51,17 @@ impl Nanos {
     /// A duration of zero.
     pub const ZERO: Nanos = Nanos(0);
 
-    /// `n` microseconds.
+    /// A duration of `n` microseconds; it must be below 2^64 ns (584 years).
     pub const fn micros(n: u64) -> Nanos {
         Nanos(n * 1_000)
     }
 
-    /// `n` milliseconds.
+    /// A duration of `n` milliseconds; it must be below 2^64 ns (584 years).
     pub const fn millis(n: u64) -> Nanos {
         Nanos(n * 1_000_000)
     }
 
-    /// `n` seconds.
+    /// A duration of `n` seconds; it must be below 2^64 ns (584 years).
     pub const fn secs(n: u64) -> Nanos {
         Nanos(n * 1_000_000_000)
     }
@@ -80,7 +80,7 @@ impl Nanos {
         Nanos(to_u64(nanos))
     }
 
-    /// Seconds, for reports only.
+    /// The duration in seconds, rounded to a float: for reports only.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }

@@ -46,13 +46,13 @@ pub struct Due {
 }
 
 impl Due {
-    /// The slot.
+    /// Number of the slot whose time has come.
     #[inline]
     pub fn slot(self) -> usize {
         self.slot
     }
 
-    /// Its time.
+    /// The time for which the slot was set: not later than the `until` of [`Timers::due`].
     #[inline]
     pub fn at(self) -> Time {
         self.at
@@ -65,7 +65,7 @@ pub const BESIDE: usize = 2;
 const IDLE: u64 = u64::MAX;
 
 impl Timers {
-    /// `slots` slots, all idle.
+    /// Timers with `slots` slots, none of which has a pending time.
     pub fn new(slots: usize) -> Timers {
         Timers::with_small_tree(BESIDE, slots)
     }
@@ -82,7 +82,7 @@ impl Timers {
         }
     }
 
-    /// The same pending times, with room for one more slot.
+    /// Timers with the same pending times and one slot more, which is idle.
     pub fn with_one_more(&self) -> Timers {
         let mut wider = Timers::with_small_tree(self.small_end, self.slots + 1);
         for slot in (0..self.slots).filter(|&slot| self.is_set(slot)) {
@@ -91,7 +91,7 @@ impl Timers {
         wider
     }
 
-    /// Number of slots.
+    /// Number of slots, pending or idle; they are numbered from 0.
     pub fn slots(&self) -> usize {
         self.slots
     }
@@ -121,7 +121,7 @@ impl Timers {
         }
     }
 
-    /// Makes `slot` idle.
+    /// Removes the pending time of `slot`, if there is one.
     #[inline]
     pub fn clear(&mut self, slot: usize) {
         self.put(slot, IDLE);
@@ -152,7 +152,7 @@ impl Timers {
         self.pending(slot) != IDLE
     }
 
-    /// The earliest time and its slot.
+    /// The earliest pending time and its slot, or `None` if all slots are idle.
     #[inline]
     pub fn first(&self) -> Option<(Time, usize)> {
         let key = self.earliest();

@@ -10,7 +10,7 @@ use tailcut_study::{Row, Table};
 pub struct Study(Table);
 
 impl Study {
-    /// An empty one.
+    /// A table of the benchmark `study`, without rows.
     pub fn new(study: &'static str) -> Study {
         Study(Table::new(study, 1, false, Vec::new()))
     }
@@ -74,7 +74,7 @@ impl Study {
         format!("{table}\n")
     }
 
-    /// The study as JSON.
+    /// The rows of the study as JSON.
     #[expect(clippy::missing_panics_doc, reason = "rows are plain data, which always serialises")]
     pub fn to_json(&self) -> Value {
         serde_json::to_value(&self.0).expect("plain data")

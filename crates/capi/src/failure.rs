@@ -8,7 +8,7 @@ use tailcut_rt::embedded::{CannotOpen, Error, Outcome};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Status {
-    /// Done.
+    /// The operation was carried out.
     Ok = 0,
     /// The item does not exist.
     NotFound = 1,
@@ -40,7 +40,7 @@ pub enum Status {
     Unsupported = -12,
     /// The drive refuses the call.
     Refused = -13,
-    /// A panic.
+    /// A panic in the library: an invariant was broken.
     Bug = -14,
     /// The system refuses a resource.
     System = -15,
@@ -109,14 +109,14 @@ impl Status {
 /// An error to be returned to the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The return value.
+    /// The status that the function returns.
     pub status: Status,
     /// What is wrong, and what helps.
     pub message: String,
 }
 
 impl Failure {
-    /// An invalid argument.
+    /// A failure with [`Status::Argument`]: `message` names the argument and what would be right.
     pub fn argument(message: impl Into<String>) -> Failure {
         Failure { status: Status::Argument, message: message.into() }
     }

@@ -29,13 +29,13 @@ struct Spare {
 pub struct CompletionRecord {
     /// The user data of the submission.
     pub user_data: *mut c_void,
-    /// The value that a get has found.
+    /// The value that a get has found, to be released by the caller; null otherwise.
     pub value: *mut Value,
-    /// The version of the item.
+    /// The version of the item that was found or stored; 0 otherwise.
     pub version: u64,
-    /// The result of the operation.
+    /// The result of the operation, as a [`Status`].
     pub status: i32,
-    /// Reserved: zero.
+    /// Room for later versions of the structure: zero.
     pub reserved: i32,
 }
 

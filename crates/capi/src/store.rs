@@ -14,15 +14,15 @@ use tailcut_rt::embedded::{Error, Operation, Outcome, PutCondition, Store, Value
 pub struct Write {
     /// Size of the structure in bytes, as the caller knows it.
     pub size: usize,
-    /// Stored with the value.
+    /// A number that is stored with the value and not interpreted.
     pub flags: u32,
     /// Time until the item expires, in seconds; 0 for no expiry.
     pub lifetime: u32,
-    /// The condition of the write.
+    /// The condition under which the item is written: `TAILCUT_ALWAYS` (0) to `TAILCUT_IF_VERSION` (3).
     pub when: u32,
-    /// Reserved: zero.
+    /// Room for later versions of the structure: zero.
     pub reserved: u32,
-    /// The version for the last of the conditions.
+    /// The version that the item must have, if `when` is `TAILCUT_IF_VERSION`; ignored otherwise.
     pub version: u64,
 }
 

@@ -30,9 +30,9 @@ pub enum Failure {
 /// A result that could not be kept.
 #[derive(Debug)]
 pub struct OutputError {
-    /// The file or folder.
+    /// The file or folder that could not be written.
     pub path: PathBuf,
-    /// The operating system's error.
+    /// The error that the operating system reported.
     pub cause: io::Error,
 }
 

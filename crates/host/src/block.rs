@@ -153,7 +153,7 @@ impl Bytes {
         self.bytes.is_none()
     }
 
-    /// The bytes.
+    /// The content of the block; zeros for a hole.
     pub fn as_slice(&self) -> &[u8; BLOCK_LEN] {
         self.bytes.as_deref().unwrap_or(&ZEROS)
     }

@@ -11,7 +11,7 @@ use tailcut_base::{Class, Command, CommandId, Nanos, Op, Spans, Status};
 /// Properties of a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disk {
-    /// Number of blocks.
+    /// Number of blocks of 4 KiB that the disk holds.
     pub blocks: u64,
     /// Queue depth: concurrent requests; at least 1.
     pub depth: u32,
@@ -19,8 +19,8 @@ pub struct Disk {
     pub most_blocks: u32,
     /// Completed writes can be lost in a power loss until they are flushed.
     pub volatile_cache: bool,
-    /// Number of ways to read each block that do not share a drive: 1 without redundancy, 2 with parity. See
-    /// [`Mirror`].
+    /// Number of ways to read each block that do not share a drive: 1 without redundancy, 2 with parity, and
+    /// as many as there are copies. See [`Mirror`].
     pub copies: u8,
 }
 
@@ -76,11 +76,11 @@ impl Mirror {
 pub struct Request<B> {
     /// The caller's identifier; unique among requests in flight.
     pub id: u32,
-    /// Operation.
+    /// What the disk is to do: read, write, trim or flush.
     pub op: Op,
     /// Force unit access: a write is durable when it completes.
     pub fua: bool,
-    /// Latency class.
+    /// Latency class, which matters to disks that let urgent reads preempt other work.
     pub class: Class,
     /// Fail-fast: a read fails rather than wait for the disk's own work; see
     /// [`Command::fail_fast`](tailcut_base::Command::fail_fast).
@@ -119,14 +119,14 @@ impl<B> Request<B> {
 /// Completion of a request.
 #[derive(Clone, Debug)]
 pub struct Response<B> {
-    /// The caller's identifier.
+    /// The caller's identifier, as the request gave it.
     pub id: u32,
-    /// Status.
+    /// Whether the request succeeded, or why it failed.
     pub status: Status,
     /// For a successful read, the content of each block. Otherwise the data of the request.
     pub data: Vec<B>,
-    /// With [`Status::Contended`]: how much longer the disk expects to be busy.
+    /// With [`Status::Contended`]: how much longer the disk expects to be busy; zero otherwise.
     pub busy_for: Nanos,
-    /// Attribution of the time from submission to now.
+    /// Attribution to causes of the time from submission to now.
     pub spans: Spans,
 }

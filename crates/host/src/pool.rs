@@ -16,7 +16,7 @@ impl Pool {
         self.blocks.pop().unwrap_or_else(Bytes::zeroed)
     }
 
-    /// An empty list.
+    /// An empty list of blocks, with memory of a recycled one if there is any.
     pub fn list(&mut self) -> Vec<Bytes> {
         self.lists.pop().unwrap_or_default()
     }

@@ -65,7 +65,7 @@ impl BenchControl {
         self.clock.now()
     }
 
-    /// True while requests count.
+    /// True while the requests that end are counted, after the ramp.
     #[inline]
     pub fn counts(&self) -> bool {
         self.phase.load(Ordering::Relaxed) == MEASURE

@@ -26,18 +26,18 @@ pub enum Submitters {
     Reaper(u32),
 }
 
-/// A benchmark.
+/// A benchmark of a completion strategy: threads, cores and a device.
 #[derive(Clone, Debug)]
 pub struct Harness {
-    /// Implementation of the strategy.
+    /// The strategy as real threads carry it out.
     pub plan: Plan,
-    /// The threads that submit requests.
+    /// How many threads submit requests, and whether they wait for them.
     pub submitters: Submitters,
     /// Cores of submitting threads; each has a queue. A reaper uses the first.
     pub cores: Vec<usize>,
     /// The core of the device, which should not be one of `cores`.
     pub device_core: usize,
-    /// How the device waits when it is idle.
+    /// Whether the device sleeps or spins while it is idle.
     pub rest: Rest,
     /// Queue depth of a queue at the device.
     pub depth: u32,
@@ -62,13 +62,13 @@ enum Part {
 /// Results of a benchmark.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Duration of the measured interval.
+    /// Length of the measured interval.
     pub elapsed: Nanos,
     /// Latency of requests, from entering to leaving the path.
     pub latency: LatencyHistogram,
     /// Usage of submitting threads and of threads that poll for them.
     pub usage: Usage,
-    /// CPU time at idle priority, which `usage` includes.
+    /// CPU time used at idle priority, which `usage` includes.
     pub idle: Nanos,
     /// Number of threads woken by the device, from the start.
     pub wakes: u64,

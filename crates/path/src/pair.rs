@@ -32,7 +32,7 @@ struct Shared {
     device: Arc<WakeEvent>,
 }
 
-/// The host's side.
+/// The host's end of a queue pair.
 #[derive(Debug)]
 pub struct HostEnd {
     submissions: Producer<Request<Bytes>>,
@@ -44,7 +44,7 @@ pub struct HostEnd {
 #[derive(Clone, Debug)]
 pub struct HostView(Arc<Shared>);
 
-/// The device's side.
+/// The device's end of a queue pair.
 #[derive(Debug)]
 pub struct DeviceEnd {
     submissions: Consumer<Request<Bytes>>,
@@ -94,7 +94,7 @@ impl HostView {
         self.0.posted.load(Ordering::Acquire)
     }
 
-    /// Wakes the device, if it sleeps.
+    /// Wakes the thread of the device if it sleeps.
     #[inline]
     pub fn ring_device(&self) {
         self.0.device.wake();
@@ -107,7 +107,7 @@ impl HostView {
 }
 
 impl DeviceEnd {
-    /// Takes the oldest request.
+    /// Takes the oldest request that was submitted; `None` if there is none.
     #[inline]
     pub fn take(&mut self) -> Option<Request<Bytes>> {
         self.submissions.pop().ok()

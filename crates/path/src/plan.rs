@@ -46,15 +46,16 @@ pub enum Poller {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// The thread that polls for completions.
+    /// Which thread polls for completions.
     pub watch: Watch,
-    /// That thread continues until no completions are left, instead of serving only those it found at first.
+    /// Whether the polling thread continues until no completions are left, instead of serving only those it
+    /// found at first.
     pub until_empty: bool,
-    /// The thread that fetches a completion post-processes it; otherwise the waiter does.
+    /// Whether the thread that fetches a completion post-processes it; otherwise the waiter does.
     pub fetcher_finishes: bool,
-    /// Threads that enter the path serve others.
+    /// Whether threads that enter the path serve the completions of others.
     pub cooperates: bool,
-    /// How threads wait.
+    /// Whether a thread waits for its request asleep, spinning, or asleep until it is announced.
     pub wait: Wait,
 }
 

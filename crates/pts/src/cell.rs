@@ -9,15 +9,15 @@ use tailcut_base::{Nanos, SECTOR_BYTES};
 /// One combination of a test matrix: a load as the specification names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// Percentage of reads.
+    /// Share of reads in the I/Os, in percent; the others are writes.
     pub reads: u8,
-    /// Sizes of the I/Os.
+    /// Size of the I/Os, or the mix of their sizes.
     pub sizes: Sizes,
-    /// Placement of the I/Os.
+    /// Whether I/Os go to random or to consecutive places.
     pub order: Order,
-    /// Number of threads (TC).
+    /// Number of threads (TC), at least 1.
     pub threads: u32,
-    /// Concurrent I/Os per thread (QD, or OIO per thread).
+    /// Number of I/Os that each thread keeps in flight (QD, or OIO per thread), at least 1.
     pub queue: u32,
 }
 

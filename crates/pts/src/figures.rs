@@ -6,17 +6,17 @@ use tailcut_base::histogram::LatencyHistogram;
 /// Results of a load over a period of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// Completed I/Os.
+    /// Number of I/Os completed in the period.
     pub ios: u64,
-    /// Bytes transferred.
+    /// Bytes that completed I/Os transferred in the period.
     pub bytes: u64,
-    /// Length of the period.
+    /// Length of the period that the results cover.
     pub took: Nanos,
-    /// Sum of response times, in ns.
+    /// Sum of the response times of all I/Os, in ns.
     pub latency_sum: u128,
-    /// Maximum response time (MRT).
+    /// Maximum response time (MRT) of an I/O; zero without I/Os.
     pub longest: Nanos,
-    /// 99.999th percentile of response times ("five nines").
+    /// 99.999th percentile of response times ("five nines"); zero without I/Os.
     pub five_nines: Nanos,
 }
 
@@ -38,7 +38,7 @@ impl Figures {
         per_second(self.ios, self.took)
     }
 
-    /// Bytes per second.
+    /// Bytes per second; 0 for an empty period.
     pub fn throughput(&self) -> f64 {
         per_second(self.bytes, self.took)
     }
@@ -69,7 +69,7 @@ fn per_second(things: u64, took: Nanos) -> f64 {
 pub enum Metric {
     /// I/Os per 1000 seconds.
     Iops,
-    /// Bytes per second.
+    /// Bytes transferred per second.
     Throughput,
     /// Mean response time in ns.
     MeanLatency,

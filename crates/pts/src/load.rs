@@ -12,9 +12,9 @@ pub struct Load {
     pub reads: u8,
     /// Maximum number of concurrent I/Os; at least 1.
     pub depth: u32,
-    /// Sizes of the I/Os.
+    /// Size of the I/Os, or the mix of their sizes.
     pub sizes: Sizes,
-    /// Placement of the I/Os.
+    /// Whether I/Os go to random or to consecutive places.
     pub order: Order,
     /// Time between the starts of two I/Os; zero for as fast as the depth permits.
     pub gap: Nanos,

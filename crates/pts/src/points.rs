@@ -23,7 +23,7 @@ impl Point {
     /// All points, in the order of measurement.
     pub const ALL: [Point; 3] = [Point::Most, Point::Middle, Point::Fewest];
 
-    /// Name of the point.
+    /// Name of the point in tables, such as `max IOPS`.
     pub fn name(self) -> &'static str {
         match self {
             Point::Most => "max IOPS",

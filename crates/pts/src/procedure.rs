@@ -29,9 +29,9 @@ use tailcut_base::histogram::LatencyHistogram;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Procedure {
-    /// The test.
+    /// The test that is carried out.
     pub test: Test,
-    /// Its settings.
+    /// Device class, capacity and length of the test.
     pub settings: Settings,
     stages: Vec<Stage>,
     records: Vec<Record>,
@@ -63,18 +63,18 @@ pub enum Step {
     Purge,
     /// Leave the drive idle.
     Rest(Nanos),
-    /// Apply a load.
+    /// Apply this load to the drive.
     Load(Stretch),
 }
 
 /// A load for a limited time or amount, whichever is reached first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// The load.
+    /// The mix, sizes, order and concurrency of the I/Os.
     pub cell: Cell,
-    /// Time limit.
+    /// Time after which the load ends, if it has not ended before.
     pub time: Nanos,
-    /// Limit in bytes transferred.
+    /// Number of bytes transferred after which the load ends, if it has not ended before.
     pub bytes: u64,
     /// The histogram of response times is required in addition to the figures.
     pub keeps_latency: bool,

@@ -13,22 +13,22 @@ use tailcut_base::steady::Window;
 pub struct Record {
     /// Index of the stage, from 0.
     pub stage: usize,
-    /// Round of that stage, or number within a series, from 0.
+    /// Round of the stage, or number within a series, from 0.
     pub round: u32,
-    /// Index in the round; None for writes before it.
+    /// Index of the load in its round; `None` for writes before the round.
     pub place: Option<usize>,
-    /// The load.
+    /// The load that was applied.
     pub cell: Cell,
-    /// Its figures.
+    /// I/Os, bytes and response times of the load.
     pub figures: Figures,
-    /// Histogram of its response times, if required.
+    /// Histogram of the load's response times, if the step required it.
     pub latency: Option<LatencyHistogram>,
 }
 
 /// Why rounds ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Steady.
+    /// The rounds have become steady.
     Steady,
     /// The maximum number of rounds without steady state.
     Rounds,
@@ -41,9 +41,9 @@ pub enum Ending {
 /// Convergence of the rounds of a stage to steady state.
 #[derive(Clone, Debug)]
 pub struct Convergence {
-    /// The stage.
+    /// Index of the stage, from 0.
     pub stage: usize,
-    /// The metrics that must be steady.
+    /// The metrics that must be steady, with their values by round.
     pub tracks: Vec<Track>,
     /// Why the rounds ended; None while they continue.
     pub ending: Option<Ending>,
@@ -52,11 +52,11 @@ pub struct Convergence {
 /// A metric that must be steady.
 #[derive(Clone, Debug)]
 pub struct Track {
-    /// The load.
+    /// The load whose metric is judged.
     pub cell: Cell,
-    /// The metric of the load.
+    /// The metric of the load that is judged.
     pub metric: Metric,
-    /// Its value in each round: see [`Figures::metric`].
+    /// Value of the metric in each round: see [`Figures::metric`].
     pub values: Vec<u64>,
 }
 
@@ -93,11 +93,11 @@ impl Track {
 pub struct Averages {
     /// Mean of the rounds' I/Os per second.
     pub iops: f64,
-    /// Mean of their bytes per second.
+    /// Mean of the rounds' bytes per second.
     pub throughput: f64,
-    /// Mean of their mean response times, in ns.
+    /// Mean of the rounds' mean response times, in ns.
     pub mean: f64,
-    /// Mean of their 99.999th percentiles, in ns.
+    /// Mean of the rounds' 99.999th percentiles of response times, in ns.
     pub five_nines: f64,
     /// Maximum response time over all rounds, in ns.
     pub longest: f64,

@@ -13,7 +13,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// Name in the specification.
+    /// Name of the device class in the specification: `PTS-C` or `PTS-E`.
     pub fn name(self) -> &'static str {
         match self {
             Form::Client => "PTS-C",
@@ -56,7 +56,7 @@ impl Form {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The device class.
+    /// The device class, client or enterprise, whose procedure is followed.
     pub form: Form,
     /// User capacity in bytes, the unit of preconditioning and saturation; at least 4096.
     pub capacity: u64,

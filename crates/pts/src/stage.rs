@@ -7,9 +7,9 @@ use tailcut_base::Nanos;
 /// A stage of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stage {
-    /// Its name, unique within the test.
+    /// Name of the stage, unique within the test.
     pub name: String,
-    /// Work of the stage.
+    /// What the stage does to the drive.
     pub work: Work,
 }
 
@@ -60,11 +60,11 @@ pub enum Work {
 /// Rounds that repeat until they are steady.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rounds {
-    /// Load before each round, and its duration.
+    /// The load before each round, and its duration; `None` for none.
     pub before: Option<(Cell, Nanos)>,
-    /// The loads of a round, in order.
+    /// The loads of a round, in the order in which they are applied.
     pub cells: Vec<Cell>,
-    /// Duration of each load.
+    /// Duration of each load of a round.
     pub each: Nanos,
     /// Metrics that must be steady: index in `cells`, and metric.
     pub tracked: Vec<(usize, Metric)>,
@@ -75,11 +75,11 @@ pub struct Rounds {
 /// When rounds end, steady or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Maximum number of rounds.
+    /// Maximum number of rounds, steady or not.
     pub rounds: u32,
-    /// Maximum number of bytes, checked after each load.
+    /// Number of bytes after which the rounds end, checked after each load.
     pub bytes: u64,
-    /// Maximum time, checked after each load.
+    /// Time after which the rounds end, checked after each load.
     pub time: Nanos,
     /// Number of bytes to be written before rounds count as steady or end by their number.
     pub least: u64,

@@ -11,7 +11,7 @@ use tailcut::interrupt::Interrupt;
 /// State shared by the work and the waiting thread.
 #[derive(Default)]
 pub(crate) struct Watch {
-    /// Stops the work.
+    /// Stops the work when the waiting thread is interrupted.
     pub interrupt: Interrupt,
     done: AtomicU64,
     all: AtomicU64,

@@ -35,9 +35,9 @@ pub enum Socket {
 /// The reply to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Replied {
-    /// Cookie of the request.
+    /// The cookie of the request that the reply belongs to.
     pub cookie: u64,
-    /// Zero, or an error number.
+    /// 0 for success, or an error number of the NBD standard.
     pub error: u32,
 }
 
@@ -95,12 +95,12 @@ impl<S: Read + Write> Client<S> {
         })
     }
 
-    /// Size of the export.
+    /// Size of the export in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Its transmission flags.
+    /// Transmission flags of the export, a bit mask of `NBD_FLAG_…`.
     pub fn flags(&self) -> u16 {
         self.flags
     }

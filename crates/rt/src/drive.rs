@@ -19,7 +19,7 @@ use tailcut_host::{BLOCK_SECTORS, Bytes, Disk, Request, Response};
 /// Output of a drive.
 #[derive(Debug, Default)]
 pub struct Answers {
-    /// Completed requests.
+    /// Completions of requests, in the order in which the drive completed them.
     pub responses: Vec<Response<Bytes>>,
     /// Calls of the control interface with their replies, in order of submission.
     pub replies: Vec<(Control, ControlReply)>,
@@ -28,20 +28,20 @@ pub struct Answers {
 /// An extent: a range of blocks with equal status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Number of blocks; at least 1.
+    /// Number of blocks of 4 KiB of the extent; at least 1.
     pub blocks: u64,
-    /// The blocks are allocated.
+    /// Whether the blocks of the extent are allocated.
     pub is_allocated: bool,
-    /// The blocks are known to read as zeros.
+    /// Whether the blocks of the extent are known to read as zeros.
     pub is_zero: bool,
 }
 
 /// Announces the completion of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Announcement {
-    /// Id of the request.
+    /// Identifier of the request that will complete.
     pub id: u32,
-    /// Estimated completion time.
+    /// When the request is expected to complete.
     pub ends: Time,
 }
 

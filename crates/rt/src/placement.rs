@@ -52,11 +52,11 @@ fn schedule(class: libc::c_int, priority: libc::c_int) -> io::Result<()> {
 /// Resources used by a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// CPU time.
+    /// CPU time used, in user and kernel mode.
     pub cpu: Nanos,
-    /// Number of voluntary context switches.
+    /// Number of voluntary context switches: the thread had to wait.
     pub voluntary: u64,
-    /// Number of involuntary context switches.
+    /// Number of involuntary context switches: the thread was preempted.
     pub involuntary: u64,
 }
 
@@ -87,7 +87,7 @@ impl Usage {
         }
     }
 
-    /// Usage since `earlier`.
+    /// The usage between `earlier` and `self`, which must be readings of one thread or process.
     pub fn since(self, earlier: Usage) -> Usage {
         Usage {
             cpu: Nanos(self.cpu.0 - earlier.cpu.0),
@@ -96,7 +96,7 @@ impl Usage {
         }
     }
 
-    /// Sum of both.
+    /// The sum of the usage of two threads.
     pub fn and(self, other: Usage) -> Usage {
         Usage {
             cpu: self.cpu + other.cpu,

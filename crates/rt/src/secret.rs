@@ -8,9 +8,9 @@ use std::path::Path;
 /// A file with a secret.
 #[derive(Debug)]
 pub struct Secret {
-    /// Content of the file.
+    /// Content of the file, as it was read.
     pub content: Vec<u8>,
-    /// Set if the file is not private.
+    /// Set if users other than the owner and the group can read or change the file.
     pub exposure: Option<Exposure>,
 }
 

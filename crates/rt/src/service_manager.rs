@@ -36,7 +36,7 @@ impl ServiceManager {
         self.watchdog
     }
 
-    /// Reports that startup is complete.
+    /// Reports to the service manager that startup is complete.
     pub fn is_ready(&self, status: &str) {
         self.notify(&format!("READY=1\nSTATUS={status}\nMAINPID={}", std::process::id()));
     }
@@ -46,17 +46,17 @@ impl ServiceManager {
         self.notify(&format!("STATUS={status}\nEXTEND_TIMEOUT_USEC={}", patience.as_micros()));
     }
 
-    /// Reports that shutdown has begun.
+    /// Reports to the service manager that shutdown has begun.
     pub fn is_stopping(&self) {
         self.notify("STOPPING=1\nSTATUS=finishing what is under way");
     }
 
-    /// Reports a one-line status.
+    /// Reports a one-line status to the service manager.
     pub fn status(&self, status: &str) {
         self.notify(&format!("STATUS={status}"));
     }
 
-    /// Reports that all threads make progress.
+    /// Reports to the service manager's watchdog that all threads make progress.
     pub fn is_alive(&self) {
         self.notify("WATCHDOG=1");
     }

@@ -192,7 +192,7 @@ pub(crate) fn prefer_large_pages(memory: &[u8]) {
 /// Bytes of a huge page on x86-64 and most other architectures; others get fewer huge pages.
 const LARGE_PAGE: usize = 2 << 20;
 
-/// CPU time that the process has used.
+/// CPU time that all threads of the process have used, in user and kernel mode.
 pub fn processor_time() -> std::time::Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     std::time::Duration::new(time.tv_sec as u64, time.tv_nsec as u32)

@@ -21,7 +21,7 @@ pub struct Ends {
 /// Why a run ended without a result, with the drive's explanation.
 #[derive(Debug, PartialEq, Eq)]
 pub struct RunFailed {
-    /// What happened.
+    /// What ended the run.
     pub error: RunError,
     /// Why the drive makes no progress, if that is the error.
     pub why: Option<String>,

@@ -28,10 +28,10 @@ pub struct Run {
     pub scenario: Scenario,
 }
 
-/// A finished run.
+/// The results of a run that has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// The name of the run.
+    /// Label of the run: [`Run::label`].
     pub label: String,
     /// Throughput, latencies and waits by kind of request; resources and their limits; digest.
     pub report: Report,
@@ -39,11 +39,11 @@ pub struct Measured {
     pub figures: Figures,
     /// The counters of each drive during the measurement.
     pub drives: Vec<Figures>,
-    /// The latencies of all requests.
+    /// Latencies of all requests in the measurement that succeeded.
     pub all: LatencyHistogram,
-    /// The latencies of its reads.
+    /// Latencies of the reads in the measurement.
     pub reads: LatencyHistogram,
-    /// The latencies of its writes.
+    /// Latencies of the writes in the measurement.
     pub writes: LatencyHistogram,
     /// What its array did, if it writes a log; with what it did during preparation.
     pub log: Option<LogFigures>,
@@ -51,7 +51,7 @@ pub struct Measured {
     pub epochs: Option<EpochFigures>,
     /// The share of its drives' space that the host can use.
     pub usable: f64,
-    /// What its host did, if one is modelled.
+    /// What the host did in the measurement; `None` unless one is modelled.
     pub host: Option<HostFigures>,
     /// What its key-value server did, if there is one.
     pub kv: Option<KvFigures>,
@@ -169,7 +169,8 @@ impl Measured {
         self.reads.resolved_percentile(percentile).map(|latency| latency.0 as f64)
     }
 
-    /// [`Measured::read_percentile_ns`] in seconds.
+    /// The latency in seconds that `percentile` (0 … 100) per cent of the reads did not exceed; see
+    /// [`Measured::read_percentile_ns`].
     pub fn read_percentile(&self, percentile: f64) -> Option<f64> {
         self.read_percentile_ns(percentile).map(|ns| ns / 1e9)
     }
@@ -179,12 +180,12 @@ impl Measured {
         Some(self.read_percentile_ns(percentile)? / other.read_percentile_ns(percentile)?)
     }
 
-    /// Requests measured.
+    /// Number of requests in the measurement that succeeded.
     pub fn requests(&self) -> u64 {
         self.report.all().requests
     }
 
-    /// Requests that did not succeed.
+    /// Number of requests in the measurement that did not succeed.
     pub fn errors(&self) -> u64 {
         self.report.all().errors
     }
@@ -194,17 +195,17 @@ impl Measured {
         self.report.seconds()
     }
 
-    /// Requests per second.
+    /// Requests of all kinds per second of the measurement.
     pub fn iops(&self) -> f64 {
         self.report.all().requests_per_s
     }
 
-    /// Bytes moved per second.
+    /// Bytes that all requests moved per second of the measurement.
     pub fn bandwidth(&self) -> f64 {
         self.report.all().bytes_per_s
     }
 
-    /// Mean latency in ns.
+    /// Mean latency of all requests in ns.
     pub fn mean_latency_ns(&self) -> f64 {
         self.report.all().latency.mean_ns
     }

@@ -19,23 +19,23 @@ pub struct RequestLog {
     pub number: Vec<u64>,
     /// Number of the source that it came from, in the order of the report's sources.
     pub source: Vec<u32>,
-    /// The operation: [`Op::index`](tailcut_base::Op::index).
+    /// What the request did, as a number: [`Op::index`](tailcut_base::Op::index).
     pub op: Vec<u8>,
-    /// Its latency class, 1 to 5.
+    /// Latency class of the request, 1 to 5.
     pub class: Vec<u8>,
-    /// The status: its index in [`STATUSES`].
+    /// Status of the completion, as an index of [`STATUSES`].
     pub status: Vec<u8>,
-    /// First sector of 512 bytes.
+    /// Number of the request's first sector, of 512 bytes.
     pub sector: Vec<u64>,
-    /// Number of sectors.
+    /// Number of sectors of 512 bytes.
     pub sectors: Vec<u32>,
-    /// When its latency began.
+    /// When the request was due, from which its latency counts, in ns of virtual time.
     pub due: Vec<u64>,
-    /// When the device took it.
+    /// When the device accepted the request, in ns of virtual time.
     pub submitted: Vec<u64>,
-    /// When the host saw its end.
+    /// When the host saw the completion, in ns of virtual time.
     pub completed: Vec<u64>,
-    /// From `due` to `completed`: the sum of all waits.
+    /// The time from `due` to `completed` in ns: the sum of all waits.
     pub latency: Vec<u64>,
     /// The time spent on each [`Cause`], in ns. Empty for a cause for which no request waited.
     waits: [Vec<u64>; CAUSES],
@@ -73,12 +73,12 @@ impl RequestLog {
         }
     }
 
-    /// How many requests are kept.
+    /// Number of requests that are kept.
     pub fn len(&self) -> usize {
         self.number.len()
     }
 
-    /// Whether none is.
+    /// True if no request is kept.
     pub fn is_empty(&self) -> bool {
         self.number.is_empty()
     }

@@ -47,7 +47,7 @@ pub const SEGMENT_BLOCKS: u64 = 256;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Costs {
-    /// Blocks of a segment, *B*.
+    /// Number of blocks of 4 KiB in a segment, *B*.
     pub blocks: u64,
     /// Erasing a segment, *T_e*, in ns.
     pub erase_ns: f64,
@@ -230,9 +230,9 @@ pub fn groups_at(costs: &Costs, utilisation: f64) -> Groups {
 /// An array for a network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sizing {
-    /// Bytes per second that the network brings.
+    /// Rate in bytes per second at which the network delivers data.
     pub network_bytes_per_s: f64,
-    /// Share of the disks that holds data.
+    /// Share of the drives' space that holds data, 0 … 1.
     pub fill: f64,
     /// The fill of the space that is not kept erased ahead of writes, *u_d*.
     pub fill_beside: f64,
@@ -240,9 +240,9 @@ pub struct Sizing {
     /// enough: `fill_beside` is then 99.9 %, and all that follows is of that.
     #[serde(default)]
     pub fill_is_cut: bool,
-    /// RAID level of a group.
+    /// Name of the RAID level of each R-group.
     pub raid: String,
-    /// The costs of a segment.
+    /// Times of a drive for the blocks and segments of its log.
     pub costs: Costs,
     /// Bytes per second that a drive of the front end takes.
     pub drive_bytes_per_s: f64,
@@ -250,12 +250,12 @@ pub struct Sizing {
     pub data_drives: u64,
     /// Drives' worth of parity in a group.
     pub parity_drives: u64,
-    /// Equation 1.
+    /// How many R-groups keep up with the front end, by equation 1 of SWAN.
     pub groups: Groups,
     /// Equation 1 when the front end writes no faster than the network: a segment of each of its drives then
     /// takes data drives × segment ÷ network, and not *T_w*.
     pub equation_at_network: f64,
-    /// Drives of all groups.
+    /// Number of drives of all groups.
     pub drives: u64,
     /// Bytes that collection reads, and bytes that it writes, for each byte from the network:
     /// *u* ÷ (1 − *u*).
@@ -293,7 +293,7 @@ impl Sizing {
         }
     }
 
-    /// Drives of a group.
+    /// Number of drives of each R-group, those with parity included.
     pub fn group_drives(&self) -> u64 {
         self.data_drives + self.parity_drives
     }

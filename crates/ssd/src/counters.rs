@@ -5,44 +5,46 @@ use tailcut_base::{Command, Op, SECTOR_BYTES};
 /// Counts of a drive that no part of it keeps for itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Read commands completed.
+    /// Read commands completed, with any status: failed and contended reads count as well.
     pub host_reads: u64,
-    /// Read commands that failed rather than wait.
+    /// Read commands that failed with [`Status::Contended`](tailcut_base::Status::Contended) instead of
+    /// waiting.
     pub contended_reads: u64,
     /// Pages that reads asked for and that hold no data: never written, or trimmed. They take no time in
     /// flash.
     pub unmapped_reads: u64,
-    /// Write commands completed.
+    /// Write commands completed, with any status.
     pub host_writes: u64,
-    /// Pages that completed write commands touched.
+    /// Logical pages that completed write commands touched, in whole or in part; each command counts its own.
     pub host_pages_written: u64,
-    /// Bytes of completed write commands.
+    /// Bytes of completed write commands, with any status.
     pub host_bytes_written: u64,
     /// Pages programmed with data of the host.
     pub programmed_user: u64,
     /// Pages programmed by garbage collection and wear levelling.
     pub programmed_gc: u64,
-    /// Block erases.
+    /// Block erases carried out to the end, including failed ones, but without those that were reset.
     pub erases: u64,
-    /// Blocks that were emptied, for any purpose.
+    /// Victims of collection, for any purpose: blocks, or superblocks under that mapping. Counted as each
+    /// begins.
     pub collections: u64,
     /// Emptied blocks that could not wait for a window of collection, or for the next.
     pub forced_collections: u64,
-    /// Blocks that wear levelling emptied.
+    /// Blocks that wear levelling emptied because they had been erased less often than others.
     pub levelled: u64,
     /// Waiting reads that followed a page to its new place.
     pub readdressed: u64,
-    /// Page programs that failed.
+    /// Page programs that failed; the block of each goes bad.
     pub program_failures: u64,
-    /// Block erases that failed.
+    /// Block erases that failed; the block of each goes bad.
     pub erase_failures: u64,
-    /// Blocks that went bad in use.
+    /// Blocks that went bad in use, after a failed program or erase.
     pub bad_blocks: u64,
-    /// Times that programs were suspended.
+    /// Suspensions of programs; a program that was suspended twice counts twice.
     pub program_suspends: u64,
-    /// Times that erases were suspended.
+    /// Suspensions of erases; an erase that was suspended twice counts twice.
     pub erase_suspends: u64,
-    /// Page programs that were reset.
+    /// Page programs that were reset; a transaction of several counts each of them.
     pub program_resets: u64,
     /// Block erases that were reset: each has worn its block like a whole one.
     pub erase_resets: u64,

@@ -16,68 +16,68 @@ pub struct Breakdown {
     pub bus_contention: f64,
     /// The cells of a die at least are at work, and the LUN does not use its bus.
     pub cell_active: f64,
-    /// Everything else.
+    /// The rest: the LUN neither uses its bus nor waits for it, and none of its cells are at work.
     pub idle: f64,
 }
 
 /// The figures of a drive at one moment; the difference of two describes what lies between.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Figures {
-    /// The moment.
+    /// When the figures were taken; of a difference, the time between the two, counted from 0.
     pub at: Time,
-    /// Event counts.
+    /// Commands, pages programmed, erases and other events since the drive was made.
     pub counts: Counters,
     /// Erased blocks; of a difference, by how many their number has grown.
     pub erased_blocks: i64,
-    /// Pages read from the DRAM buffer.
+    /// Pages of reads that were served from the DRAM buffer.
     pub buffer_read_hits: u64,
-    /// Pages written into an entry that the DRAM buffer had already.
+    /// Pages of writes that replaced or extended a page waiting in the DRAM buffer.
     pub buffer_write_hits: u64,
-    /// The read cache.
+    /// Hits of the read cache, and the outcome of reading ahead, in pages.
     pub cache: CacheCounts,
-    /// Transactions by kind, in the order of [`Kind::ALL`].
+    /// Transactions by kind, in the order of [`Kind::ALL`], without those that were reset.
     pub transactions: [u64; Kind::ALL.len()],
-    /// Memory requests served by transactions, by kind.
+    /// Memory requests served by transactions, by kind, in the order of [`Kind::ALL`].
     pub served: [u64; Kind::ALL.len()],
     /// Transactions without parallelism, with plane sharing, with die interleaving, with both.
     pub parallelism: [u64; 4],
     /// Memory requests served by these transactions, in the same order.
     pub served_in: [u64; 4],
-    /// Time of all LUNs by holder.
+    /// Time of all LUNs by holder, in ns, in the order of [`Holder::ALL`]; it sums up to time × LUNs.
     pub holders: [u64; HOLDERS],
     /// The most transactions by which a chip's oldest waiting request was passed over, since the drive
     /// was made.
     pub most_passed: u32,
-    /// Number of LUNs.
+    /// Number of LUNs of the drive; a difference keeps it.
     pub luns: u64,
-    /// Places (die and plane) of a LUN.
+    /// Number of places (pairs of die and plane) behind each LUN.
     pub places: u64,
-    /// Time with a command in the drive.
+    /// Time during which at least one command was in the drive.
     pub active: Nanos,
-    /// Time of all LUNs during which a transaction held them while there was a command in the drive.
+    /// Time during which a transaction held a LUN while a command was in the drive, summed over LUNs.
     pub held_active: Nanos,
     /// Time that sensed data has waited in chips for a bus, summed over chips.
     pub out_wait: Nanos,
     /// Cell time summed over dies that were at work.
     pub die_busy: Nanos,
-    /// Number of dies.
+    /// Number of dies of the drive; a difference keeps it.
     pub dies: u64,
     /// Cell time summed over planes that were at work.
     pub plane_busy: Nanos,
-    /// Number of planes.
+    /// Number of planes of the drive; a difference keeps it.
     pub planes: u64,
     /// Time that the buses were in use, summed over channels.
     pub bus_busy: Nanos,
-    /// Number of channels.
+    /// Number of channels of the drive; a difference keeps it.
     pub channels: u64,
-    /// Time that the link was in use, to the host and to the device.
+    /// Time that each direction of the link was in use: to the host, to the device.
     pub link_busy: [Nanos; 2],
-    /// Bytes over the link, to the host and to the device.
+    /// Bytes transferred in each direction of the link: to the host, to the device.
     pub link_bytes: [u64; 2],
 }
 
 impl Figures {
-    /// What happened between `earlier` and this.
+    /// The counts and times between `earlier` and `self`; maxima and numbers of parts stay as they are.
     pub fn since(&self, earlier: &Figures) -> Figures {
         // What began before and was reset after `earlier` is counted there and not here.
         fn less<const N: usize>(a: [u64; N], b: [u64; N]) -> [u64; N] {

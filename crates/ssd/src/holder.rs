@@ -4,19 +4,19 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Holder {
-    /// Nothing holds it.
+    /// No operation holds the LUN.
     Idle,
     /// A transaction that waits for the bus to start.
     BusWait,
-    /// A user read.
+    /// A read for the host.
     UserRead,
     /// A read of garbage collection.
     GcRead,
-    /// A user write.
+    /// A program of the host's data.
     UserWrite,
     /// A program of garbage collection.
     GcWrite,
-    /// An erase.
+    /// An erase of a block.
     Erase,
     /// Nothing can: the waiting writes have no erased page.
     Space,

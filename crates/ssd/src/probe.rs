@@ -27,53 +27,53 @@ pub enum Outcome {
     Reset,
 }
 
-/// A finished transaction.
+/// The record of a transaction that has ended, for observers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChipRecord {
     /// The LUN (chip, or die with its own ready/busy line).
     pub lun: LunId,
-    /// The channel whose bus it used.
+    /// The channel whose bus the transaction used.
     pub channel: ChannelId,
-    /// The kind of operation.
+    /// The kind of operation that the transaction's members share.
     pub kind: Kind,
     /// Start of the command phase (with the data of a program).
     pub start: Time,
-    /// End of the command phase.
+    /// When the command phase ended: for a program, after its data had crossed the bus.
     pub command_end: Time,
     /// When the last cell was done, or the cells were given up for a reset, which ends at `end`.
     pub cell_end: Time,
     /// When the data of a read got the bus; equal to `cell_end` for programs and erases.
     pub out_start: Time,
-    /// The end.
+    /// When the transaction released the LUN.
     pub end: Time,
-    /// The outcome of the transaction.
+    /// Whether the transaction was carried out, or reset for a read.
     pub outcome: Outcome,
-    /// How often it was suspended.
+    /// Number of times that the transaction was suspended.
     pub suspensions: u32,
-    /// How long it stood still for that.
+    /// How long the cells were stopped by suspensions.
     pub suspended: Nanos,
     /// How long the bus carried something else between two of its pages.
     pub gap: Nanos,
-    /// The memory requests that it served.
+    /// The memory requests that the transaction served.
     pub members: Vec<Member>,
 }
 
 /// A chip that was taken from a program or erase, so that a read could go first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handover {
-    /// The LUN.
+    /// The LUN that was taken from its program or erase.
     pub lun: LunId,
-    /// Its channel.
+    /// The channel that the LUN is on.
     pub channel: ChannelId,
     /// The kind of operation that was stopped.
     pub kind: Kind,
-    /// Whether that was suspended or reset.
+    /// Whether the operation was suspended or reset.
     pub handling: Handling,
     /// When a read asked for the chip.
     pub asked: Time,
     /// When the cells stopped: later than `asked` by the rest of the command phase.
     pub stopped: Time,
-    /// When the chip could read.
+    /// When the chip was ready for the read.
     pub free: Time,
     /// The host command whose read goes first, if it is one of the host.
     pub command: Option<CommandId>,
@@ -104,9 +104,9 @@ impl Probe for () {
 /// Keeps the records of a window of time.
 #[derive(Clone, Debug, Default)]
 pub struct Recorder {
-    /// First moment of interest.
+    /// Start of the window: a record that ends before it is not kept.
     pub from: Time,
-    /// Last moment of interest.
+    /// End of the window, inclusive: a record that begins after it is not kept.
     pub until: Time,
     /// The records that overlap the window, in the order of their ends.
     pub records: Vec<ChipRecord>,

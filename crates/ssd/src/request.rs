@@ -140,14 +140,14 @@ impl Lane {
     /// The lines of user reads, the most important first.
     pub const READS: [Lane; 3] = [Lane::URGENT, Lane::PROMPT, Lane::READ];
 
-    /// Its place among all.
+    /// Number of the lane, from 0 to [`Lane::COUNT`] - 1.
     #[inline]
     pub fn index(self) -> usize {
         // The mask tells the compiler the range: no check where an array of `COUNT` is indexed.
         usize::from(self.0) % Lane::COUNT
     }
 
-    /// Its bit in a mask.
+    /// The bit of the lane in a mask of lanes.
     #[inline]
     pub const fn mask(self) -> u8 {
         1 << self.0
@@ -166,7 +166,7 @@ impl Lane {
         })
     }
 
-    /// What its requests do.
+    /// The kind of all requests in this lane.
     #[inline]
     pub fn kind(self) -> Kind {
         const KINDS: [Kind; Lane::COUNT] = [
@@ -182,7 +182,7 @@ impl Lane {
         KINDS[self.index()]
     }
 
-    /// True if its requests program pages.
+    /// True for the lanes whose requests program pages, for the host or for collection.
     #[inline]
     pub fn is_program(self) -> bool {
         self == Lane::USER_WRITE || self == Lane::GC_WRITE
@@ -219,10 +219,10 @@ pub enum Role {
     Ahead(SlotId),
 }
 
-/// One memory request.
+/// A memory request: a page-sized part of a command, or of the controller's own work.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryRequest {
-    /// When it could have begun, had its chip been free.
+    /// When the request could have begun, had its chip been free.
     pub since: Time,
     /// Number of its commitment or arrival: smaller is older.
     pub order: u64,
@@ -232,29 +232,30 @@ pub struct MemoryRequest {
     pub tag: Tag,
     /// Which page of that command; of a [`Role::Unit`] or [`Role::Row`] how many pages cross the bus.
     pub page: u32,
-    /// Logical page.
+    /// The logical page that the request reads, programs or moves; of no meaning for an erase.
     pub logical: LogicalPage,
     /// Physical page; [`PhysicalPage::NONE`] for a program until its transaction is composed. For an
     /// erase any page of the block.
     pub physical: PhysicalPage,
     /// The physical page that a copy reads; see [`MemoryRequest::waiting_program`] for a merge.
     pub source: PhysicalPage,
-    /// Fingerprint to be programmed.
+    /// Fingerprint of the content to be programmed; of a copy from the moment at which its page has been
+    /// read.
     pub content: u32,
-    /// The LUN that it goes to.
+    /// The LUN that carries out the request.
     pub lun: LunId,
     /// Time of its own data on the link since `since`, in ns (write-through only).
     pub link: u32,
-    /// The place behind the LUN.
+    /// Number of the place (die and plane) behind the LUN, from 0.
     pub place: u8,
     /// Write frontier of a program: the stream, or the one of garbage collection.
     pub frontier: u8,
     /// How often its program or erase was reset; the most that there is for data taken back from a word
     /// line that the reset of another program has spoiled.
     pub resets: u8,
-    /// Its kind and, for a user read, its latency class.
+    /// The kind of the request and, for a user read, its latency class.
     pub lane: Lane,
-    /// Its purpose.
+    /// What the request is for, which determines what follows its completion.
     pub role: Role,
 }
 
@@ -279,7 +280,7 @@ impl ServedPage {
         ServedPage { lun, command, data, gap }
     }
 
-    /// Its LUN.
+    /// The LUN that served the page.
     #[inline]
     pub fn lun(&self) -> LunId {
         self.lun
@@ -338,7 +339,7 @@ impl MemoryRequest {
         RequestId::new(self.source.get())
     }
 
-    /// Sets [`MemoryRequest::waiting_program`].
+    /// Sets the program that waits for this merge read to complete its page.
     #[inline]
     pub fn set_waiting_program(&mut self, program: RequestId) {
         debug_assert!(matches!(self.role, Role::Merge(_)));
@@ -376,7 +377,7 @@ impl MemoryRequest {
         }
     }
 
-    /// Its kind.
+    /// The kind of operation, and for whom it is done.
     #[inline]
     pub fn kind(&self) -> Kind {
         self.lane.kind()

@@ -58,18 +58,18 @@ pub struct Sets {
     count: u32,
     planes: Shares,
     luns: Shares,
-    /// Logical pages of a set.
+    /// Number of logical pages of each set; `u32::MAX` in [`Sets::one`].
     pages: Divisor,
 }
 
 impl Sets {
-    /// The sets of a drive.
+    /// The NVM sets that `config` divides a drive into, with an equal share of its logical pages for each.
     pub fn new(config: &SetsConfig, ftl: &FtlConfig, geometry: &Geometry) -> Sets {
         let pages = ftl.logical_pages(geometry) / config.count;
         Sets { pages: Divisor::new(pages.max(1)), ..Sets::of_flash(config, geometry) }
     }
 
-    /// A drive that is not divided.
+    /// The only set of a drive that is not divided; its [`Sets::logical_pages`] are not limited.
     pub fn one(geometry: &Geometry) -> Sets {
         Sets::of_flash(&SetsConfig::ONE, geometry)
     }
@@ -86,42 +86,42 @@ impl Sets {
         }
     }
 
-    /// How many there are.
+    /// Number of NVM sets; 1 if the drive is not divided.
     #[inline]
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// The ids of all sets.
+    /// The ids of all NVM sets, in ascending order.
     pub fn ids(&self) -> impl Iterator<Item = SetId> + Clone + use<> {
         SetId::first(self.count as usize)
     }
 
-    /// True when the drive is divided.
+    /// True if the drive is divided into more than one NVM set.
     #[inline]
     pub fn are_many(&self) -> bool {
         self.count > 1
     }
 
-    /// The set of a logical page.
+    /// The NVM set that a logical page belongs to.
     #[inline]
     pub fn of_logical(&self, logical: LogicalPage) -> SetId {
         if self.count == 1 { SetId::FIRST } else { SetId::new(self.pages.quotient(logical.get())) }
     }
 
-    /// The set of a plane.
+    /// The NVM set that a plane belongs to.
     #[inline]
     pub fn of_plane(&self, plane: PlaneId) -> SetId {
         if self.count == 1 { SetId::FIRST } else { self.planes.set_of(plane.get()) }
     }
 
-    /// The set of a ready/busy line.
+    /// The NVM set that a LUN (ready/busy line) belongs to.
     #[inline]
     pub fn of_lun(&self, lun: LunId) -> SetId {
         if self.count == 1 { SetId::FIRST } else { self.luns.set_of(lun.get()) }
     }
 
-    /// Logical pages of a set.
+    /// Number of logical pages of each NVM set.
     pub fn logical_pages(&self) -> u32 {
         self.pages.get()
     }
@@ -132,13 +132,13 @@ impl Sets {
         LogicalPage::new(set.get() * self.pages.get() + page)
     }
 
-    /// Planes of a set.
+    /// Number of planes of each NVM set.
     #[inline]
     pub fn planes_each(&self) -> u32 {
         self.planes.each
     }
 
-    /// Ready/busy lines of a set.
+    /// Number of LUNs (ready/busy lines) of each NVM set.
     pub fn luns_each(&self) -> u32 {
         self.luns.each
     }

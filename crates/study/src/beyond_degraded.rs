@@ -7,6 +7,7 @@
 use super::{Options, Row, Study};
 use std::fmt;
 use tailcut_base::Nanos;
+use tailcut_base::config::Choice;
 use tailcut_base::quantity::show_rate;
 use tailcut_host::array::raid::WriteHole;
 use tailcut_host::array::{ArrayConfig, LayoutKind};

@@ -20,7 +20,7 @@ pub enum Paper {
 }
 
 impl Paper {
-    /// All of them.
+    /// Every paper whose claims are counted.
     pub const ALL: [Paper; 4] = [Paper::Sprinkler, Paper::PaReset, Paper::Swan, Paper::Shin];
 
     /// The paper that a study of this name reproduces; `None` for studies that go beyond the papers.
@@ -28,7 +28,7 @@ impl Paper {
         Paper::ALL.into_iter().find(|paper| study.starts_with(paper.prefix()))
     }
 
-    /// Its name.
+    /// Short name of the paper, as reports print it.
     pub fn name(self) -> &'static str {
         match self {
             Paper::Sprinkler => "Sprinkler",
@@ -59,13 +59,14 @@ pub struct Claims {
 }
 
 impl Claims {
-    /// Those of some tables.
+    /// The claims of some tables: their rows that are counted.
     pub fn of<'t>(tables: impl IntoIterator<Item = &'t Table>) -> Claims {
         let rows = tables.into_iter().flat_map(|table| &table.rows).filter(|row| row.is_counted());
         Claims::count(rows.map(Row::holds))
     }
 
-    /// Those with these verdicts, `None` for what could not be measured.
+    /// Claims with these verdicts: whether each holds, or `None` if it could not be measured, which counts
+    /// as not holding.
     pub fn count(verdicts: impl IntoIterator<Item = Option<bool>>) -> Claims {
         verdicts.into_iter().fold(Claims::default(), |so_far, holds| Claims {
             hold: so_far.hold + usize::from(holds == Some(true)),
@@ -73,22 +74,22 @@ impl Claims {
         })
     }
 
-    /// The number of claims that hold.
+    /// Number of claims that hold.
     pub fn hold(self) -> usize {
         self.hold
     }
 
-    /// The number of all claims.
+    /// Number of claims, held or not.
     pub fn counted(self) -> usize {
         self.counted
     }
 
-    /// These and others.
+    /// The sum of both counts of claims.
     pub fn and(self, others: Claims) -> Claims {
         Claims { hold: self.hold + others.hold, counted: self.counted + others.counted }
     }
 
-    /// The share that holds; `None` without a claim.
+    /// Share of the claims that hold, 0 … 1; `None` without a claim.
     pub fn share(self) -> Option<f64> {
         (self.counted > 0).then(|| self.hold as f64 / self.counted as f64)
     }
@@ -114,12 +115,12 @@ pub struct Summary {
 }
 
 impl OfPaper {
-    /// The paper.
+    /// The paper that the claims are of.
     pub fn paper(self) -> Paper {
         self.paper
     }
 
-    /// Its claims.
+    /// How many claims of the paper were counted, and how many of them hold.
     pub fn claims(self) -> Claims {
         self.claims
     }

@@ -32,7 +32,7 @@ use tailcut_workload::trace::{self, Replay, ReplayOptions};
 pub enum Load {
     /// A row of table 1.
     Table(Workload),
-    /// A recorded trace.
+    /// A recorded trace, replayed.
     Trace(PathBuf),
 }
 
@@ -62,7 +62,7 @@ pub const DEEP: u32 = (256 << 10) / 4 / 64;
 /// The share of VAS's saturated throughput at which latencies are compared.
 const CARRIED: f64 = 0.9;
 
-/// The sixteen workloads.
+/// The loads of the sixteen workloads of Sprinkler's table 1, in its order.
 pub fn table_1() -> Vec<Load> {
     let rows = Workload::all().iter().copied().filter(|workload| workload.row().is_some());
     rows.map(Load::Table).collect()
@@ -88,7 +88,7 @@ pub fn traces(folder: &Path) -> Vec<PathBuf> {
 }
 
 impl Load {
-    /// Its name in rows.
+    /// Name of the load in rows.
     pub fn name(&self) -> String {
         match self {
             Load::Table(workload) => workload.name().to_string(),
@@ -174,7 +174,7 @@ impl Load {
         run
     }
 
-    /// The results of [`Load::run_beyond`].
+    /// The results of the run that [`Load::run_beyond`] describes.
     pub fn beyond<'m>(&self, done: &'m [Measured], chips: u32, pace: Pace, step: Step) -> &'m Measured {
         find(done, &(self.label(Sprinkler, chips, pace) + step.suffix()))
     }
@@ -223,7 +223,7 @@ pub enum Step {
     Level,
     /// Dies share a program if their pages take equally long.
     Match,
-    /// Both.
+    /// Both steps together.
     Both,
 }
 
@@ -231,7 +231,7 @@ impl Step {
     /// Every step.
     pub const ALL: [Step; 3] = [Step::Level, Step::Match, Step::Both];
 
-    /// Its name in rows.
+    /// Name of the step in rows.
     pub fn name(self) -> &'static str {
         match self {
             Step::Level => "level frontiers",

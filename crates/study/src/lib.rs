@@ -63,7 +63,7 @@ use tailcut_sim::measured::{Measured, Run};
 pub struct Options {
     /// Fewer cases and shorter runs: seconds for most studies, minutes for some.
     pub quick: bool,
-    /// Seed of all runs.
+    /// Seed of the random streams of all runs.
     pub seed: u64,
     /// The folder of recorded traces, for studies that can use them.
     pub traces: Option<PathBuf>,

@@ -20,9 +20,9 @@ pub const CHIPS: [u32; 3] = [64, 256, 1024];
 /// A scheduler of the evaluation (section 5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scheduler {
-    /// Its name in the paper.
+    /// Name of the scheduler in the paper.
     pub paper_name: &'static str,
-    /// The policy.
+    /// The commit policy by which the scheduler is simulated.
     pub policy: CommitPolicy,
 }
 

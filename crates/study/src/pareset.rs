@@ -17,13 +17,13 @@ use tailcut_workload::lsm::LsmConfig;
 /// A combination of table 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Combination {
-    /// Its name in the thesis.
+    /// Name of the combination in the thesis.
     pub name: &'static str,
-    /// Its name in labels of runs.
+    /// Name of the combination in labels of runs.
     pub label: &'static str,
-    /// What reads do to programs.
+    /// What a read does to a program that it meets.
     pub program: Handling,
-    /// What reads do to erases.
+    /// What a read does to an erase that it meets.
     pub erase: Handling,
 }
 

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// The name of the study on the command line.
 pub const ID: &str = "real-drives";
 
-/// Its title.
+/// The title of the study.
 pub const TITLE: &str = "Drives that can be bought: latency percentiles and rates at each point";
 
 /// The works that published the measurements.

@@ -6,23 +6,23 @@ use std::borrow::Cow;
 /// A finished study, in the one shape that all studies share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Table {
-    /// Its name.
+    /// Name of the study, as on the command line.
     pub study: String,
-    /// Version of the program.
+    /// Version of tailcut that ran the study.
     pub version: Cow<'static, str>,
-    /// Seed of all runs.
+    /// Seed of the random streams of all runs.
     pub seed: u64,
-    /// Whether this is the short form.
+    /// Whether the study was run in its short form.
     pub quick: bool,
     /// Notes on all rows, each as a sentence; left out where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// The rows.
+    /// The figures of the study, in the order in which they are printed.
     pub rows: Vec<Row>,
 }
 
 impl Table {
-    /// A table with these rows.
+    /// A table of the study `study` with these rows, without notes.
     pub fn new(study: &str, seed: u64, quick: bool, rows: Vec<Row>) -> Table {
         let (study, version) = (study.to_string(), env!("CARGO_PKG_VERSION").into());
         Table { study, version, seed, quick, notes: Vec::new(), rows }
@@ -57,11 +57,11 @@ impl Table {
 pub struct Row {
     /// The case that was run, in words.
     pub case: String,
-    /// The measured quantity.
+    /// The measured quantity in words, such as `gain`.
     pub quantity: String,
     /// Its unit: "B/s", "1/s", "B", "s", "us", "share" (1 is all), "x" (a factor), "pairs" (of an order).
     pub unit: Cow<'static, str>,
-    /// The figure of the paper.
+    /// The figure that the paper reports; `None` if it has none.
     pub paper: Option<f64>,
     /// How the paper's figure is to be compared; `None` without one.
     sense: Option<Sense>,
@@ -74,7 +74,7 @@ pub struct Row {
     /// Where that figure comes from, if the paper does not print it; left out where it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub basis: Option<Basis>,
-    /// Our figure.
+    /// The figure that the simulation gave; `None` if nothing could be measured.
     pub measured: Option<f64>,
     /// Ours over the paper's; of an effect, our change over the paper's.
     pub ratio: Option<f64>,
@@ -259,9 +259,9 @@ impl Row {
 pub enum Sense {
     /// Within a quarter: 0.75 to 1.25 times the paper's figure.
     Equal,
-    /// No lower.
+    /// The measured figure must not be lower.
     AtLeast,
-    /// No higher.
+    /// The measured figure must not be higher.
     AtMost,
     /// Figures of other rows fall in an order; see [`Row::order`].
     Order,

@@ -34,11 +34,11 @@ pub(crate) fn drive() -> SsdConfig {
 /// An array of the drives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
-    /// Its layout.
+    /// Layout of the array.
     pub layout: LayoutKind,
-    /// R-groups.
+    /// Number of R-groups.
     pub groups: u32,
-    /// Drives in all.
+    /// Number of drives in all groups.
     pub drives: u32,
 }
 

@@ -26,7 +26,7 @@ impl Backing {
         Backing { below, held: None, answers: Vec::new(), retries: 0 }
     }
 
-    /// The array or drive.
+    /// The array or drive that the subject stores to.
     pub fn below(&self) -> &Below {
         &self.below
     }
@@ -36,7 +36,7 @@ impl Backing {
         self.below.answers()
     }
 
-    /// Answers the host.
+    /// Delivers completions to the host.
     pub fn answer(&mut self, answers: impl IntoIterator<Item = Response<Bytes>>) {
         self.answers.extend(answers);
     }

@@ -18,7 +18,7 @@ impl EveryStep {
         EveryStep { plan: plan.clone(), events: tally.events }
     }
 
-    /// How many events there are.
+    /// Number of events at which the power can be cut.
     pub fn events(&self) -> u64 {
         self.events
     }

@@ -49,12 +49,12 @@ tailcut_base::choice! {
     }
 }
 
-/// A fault.
+/// A fault of a drive, with what it strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The kind of the fault.
+    /// What happens to the drive, or to its data.
     pub kind: FaultKind,
-    /// The drive, by its place in the array.
+    /// Number of the drive, by its place in the array.
     pub drive: u32,
     /// Of `slow`, `slow-superblock`, `fail-write` and `full`: how many commands; an even number of `full` is
     /// that of each drive. Of the others that strike a block: which, by its rank among those that are stored,
@@ -62,7 +62,7 @@ pub struct Fault {
     /// `halves`: the lowest bit is the part that is kept if both were written; the others say how many of the
     /// drives that hold the copies of a block are in the first part.
     pub pick: u32,
-    /// Of `slow` and `slow-superblock`: how many times longer.
+    /// Factor by which `slow` and `slow-superblock` lengthen commands; of no meaning for other faults.
     pub factor: u32,
 }
 

@@ -27,12 +27,12 @@ impl<S: Subject> Mutated<S> {
         Mutated { subject, mutant, seen: 0, early, marked, old: Vec::new(), reads: Vec::new() }
     }
 
-    /// The subject behind it.
+    /// The subject that the planted bug is in front of.
     pub fn inner(&self) -> &S {
         &self.subject
     }
 
-    /// The subject behind it, mutable.
+    /// The subject that the planted bug is in front of, mutable.
     pub fn inner_mut(&mut self) -> &mut S {
         &mut self.subject
     }

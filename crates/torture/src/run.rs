@@ -19,9 +19,9 @@ use tailcut_base::Op;
 /// How a run has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// The promise that was broken, if one was.
+    /// The promise that was broken; `None` if all were kept.
     pub wrong: Option<Violation>,
-    /// Over all events: two runs of one plan have equal digests.
+    /// Digest of all events: two runs of one plan have equal digests.
     pub digest: u64,
     /// The states and events that the run reached.
     pub tally: Tally,

@@ -8,9 +8,9 @@ use tailcut_host::{Block, Bytes};
 /// A write of one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    /// The block that it was written to.
+    /// Number of the block that was written.
     pub block: u64,
-    /// Which of the writes of the run; from 1.
+    /// Number of the write among those of the run, from 1.
     pub version: u32,
 }
 
@@ -34,7 +34,7 @@ const WORD: usize = 8;
 const WORDS: usize = BLOCK_BYTES as usize / WORD;
 
 impl Stamp {
-    /// The bytes of this write.
+    /// The content that the write gives its block.
     pub fn content(self) -> Bytes {
         let mut bytes = Bytes::default();
         for (index, word) in bytes.as_mut_slice().chunks_exact_mut(WORD).enumerate() {

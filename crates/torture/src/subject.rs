@@ -38,9 +38,9 @@ impl fmt::Display for SubjectHealth {
 /// The faults and repairs that a subject has counted on its drives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
-    /// Blocks with other data than was written.
+    /// Blocks that were read with other data than had been written.
     pub corrupt: u64,
-    /// Corrupt blocks that were written again.
+    /// Corrupt blocks that were rewritten.
     pub repaired: u64,
     /// Reads from the other drives, because one was missing or gave an error.
     pub degraded: u64,
@@ -50,11 +50,11 @@ pub struct Findings {
     pub last_scrub: u64,
     /// Blocks that could not be had for repair or rebuilding.
     pub hopeless: u64,
-    /// Rows of a log that were emptied.
+    /// Rows of a log that collection has emptied.
     pub collected: u64,
-    /// Times that the map of a log was written.
+    /// Number of checkpoints that a log has completed.
     pub checkpoints: u64,
-    /// Times that another group became the front-end.
+    /// Number of times that the front end passed on to another group.
     pub rotations: u64,
 }
 

@@ -98,15 +98,15 @@ tailcut_base::choice! {
 /// Counts of one run or of many.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tally {
-    /// Requests that were answered.
+    /// Requests of the host that were answered.
     pub requests: u64,
-    /// Requests that drives answered.
+    /// Requests to drives that were answered.
     pub drive_requests: u64,
     /// Events while the steps of the plan were carried out: a command of a drive is half done or answered, or
     /// the subject does something by itself. What comes after them, repair and the last looks, does not
     /// count.
     pub events: u64,
-    /// Power cuts.
+    /// Number of power cuts.
     pub cuts: u64,
     /// The most blocks that drives were asked to read between the power coming back and the
     /// subject taking requests.
@@ -130,27 +130,27 @@ impl Default for Tally {
 }
 
 impl Tally {
-    /// A fault took effect.
+    /// Counts a fault that has taken effect.
     pub fn fault(&mut self, kind: FaultKind) {
         self.faults[kind.index()] += 1;
     }
 
-    /// Counts `times` more occurrences.
+    /// Counts `times` more occurrences of `what`.
     pub fn reach(&mut self, what: Reached, times: u64) {
         self.reached[what.index()] += times;
     }
 
-    /// How often a fault took effect.
+    /// Number of times that faults of this kind have taken effect.
     pub fn faults(&self, kind: FaultKind) -> u64 {
         self.faults[kind.index()]
     }
 
-    /// How often this was reached.
+    /// Number of times that the run has reached `what`.
     pub fn reached(&self, what: Reached) -> u64 {
         self.reached[what.index()]
     }
 
-    /// Takes the counts of another run in.
+    /// Adds the counts of another run.
     pub fn merge(&mut self, other: &Tally) {
         self.requests += other.requests;
         self.drive_requests += other.drive_requests;

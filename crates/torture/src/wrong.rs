@@ -5,9 +5,9 @@ use std::fmt;
 /// A promise that was broken, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The kind of broken promise.
+    /// Which promise was broken.
     pub kind: ViolationKind,
-    /// What was seen and what would have been allowed.
+    /// What was observed, and what would have been allowed, in words.
     pub message: String,
 }
 

@@ -183,7 +183,7 @@ impl Address {
         Address { slots, draw }
     }
 
-    /// The number of slots.
+    /// Number of slots of the region.
     pub fn slots(&self) -> u64 {
         self.slots
     }

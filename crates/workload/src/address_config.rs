@@ -47,21 +47,22 @@ impl Distribution {
 /// Where requests go, as configured. Keys that the distribution does not use are ignored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AddressConfig {
-    /// Which distribution.
+    /// The distribution by which requests choose their places, such as uniform or Zipf.
     pub distribution: Distribution,
-    /// Exponent of both Zipf distributions.
+    /// Exponent of both Zipf distributions, above 0, and below 1 for YCSB's; larger is more skewed.
     pub theta: f64,
-    /// Power of Pareto.
+    /// Power of Pareto, above 0 and below 1: a share 1 - `h` of the requests goes to a share `h` of the
+    /// places.
     pub h: f64,
     /// Full width of the normal distribution's uniform part, ppm of the region.
     pub deviation: u32,
     /// Middle of the normal distribution, ppm of the region.
     pub centre: u32,
-    /// Share of the slots that are hot, ppm.
+    /// Share of the places that are hot, ppm of the region.
     pub hot_space: u32,
-    /// Share of the requests that are hot, ppm.
+    /// Share of the requests that go to hot places, in ppm.
     pub hot_access: u32,
-    /// Zones as `access/space:…` in percent.
+    /// Zones of [`Distribution::Zoned`] as `access/space:…`, in percent of requests and of the region.
     pub zones: String,
     /// Spread the popular places of Zipf and Pareto over the region.
     pub scatter: bool,

@@ -9,9 +9,9 @@ use tailcut_base::config::{Configure, KeyVisitor};
 /// sources; in one source of both, the slower ones would take the places of the others.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BesideConfig {
-    /// There is one.
+    /// Whether there is a second source.
     pub enabled: bool,
-    /// What it does.
+    /// The second source, configured like `[workload]`.
     pub source: SyntheticConfig,
 }
 

@@ -37,59 +37,59 @@ choice! {
 /// A synthetic source, as configured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SyntheticConfig {
-    /// Requests in all; 0 for no end.
+    /// Number of requests in all, without flushes; 0 for no end.
     pub requests: u64,
-    /// Share of reads, ppm.
+    /// Share of reads, ppm; those that neither read nor trim write.
     pub read: u32,
-    /// Share of trims, ppm.
+    /// Share of the requests that trim, ppm.
     pub trim: u32,
-    /// Sizes of reads.
+    /// Sizes of reads: a size such as `4KiB`, or several with percentages such as `4KiB/60:64KiB/40`.
     pub read_size: String,
-    /// Sizes of writes.
+    /// Sizes of writes, in the form of `read_size`.
     pub write_size: String,
-    /// Sizes of trims.
+    /// Sizes of trims, in the form of `read_size`.
     pub trim_size: String,
-    /// Alignment in bytes; 0 for the smallest size.
+    /// Alignment of random requests in bytes, from the start of the region; 0 for their smallest size.
     pub align: u64,
-    /// Start of the region in bytes.
+    /// First byte of the region that requests go to.
     pub region_offset: u64,
-    /// Size of the region in bytes; 0 for by share.
+    /// Size of the region in bytes; 0 to use `region_share`.
     pub region_size: u64,
     /// Size of the region as a share of the device behind the offset, ppm.
     pub region_share: u32,
-    /// Where reads go.
+    /// Where reads go in the region.
     pub addresses: AddressConfig,
-    /// Where writes and trims go.
+    /// Where writes and trims go in the region.
     pub write_addresses: AddressConfig,
-    /// Share of the requests that follow their predecessor, ppm.
+    /// Share of the requests that start where the last one of their kind ended, ppm.
     pub sequential: u32,
     /// A flush after so many writes; 0 for never.
     pub flush_every: u64,
     /// Share of writes with force unit access, ppm.
     pub fua: u32,
-    /// Latency class of reads.
+    /// Latency class of reads, 1 … 5: 1 may reset, 2 may suspend a program or erase, 3 waits.
     pub read_class: u32,
-    /// Latency class of writes and trims.
+    /// Latency class of writes and trims, 1 … 5.
     pub write_class: u32,
-    /// Write stream.
+    /// Write stream of the writes, 0 … 255: data of one stream is expected to be invalidated together.
     pub stream: u32,
-    /// Closed or open loop.
+    /// Whether completions (closed loop) or the clock (open loop) determine when the next request is issued.
     pub pace: PaceKind,
-    /// The most requests in flight.
+    /// Maximum number of requests in flight, at least 1.
     pub depth: u32,
-    /// Pause of a closed loop.
+    /// Pause of a closed loop between a completion and the next request.
     pub think: Nanos,
-    /// Requests per second of an open loop.
+    /// Requests per second of an open loop; within a burst where there are bursts.
     pub rate: u64,
     /// How an open loop spaces requests.
     pub arrivals: ArrivalKind,
-    /// Length of a burst in requests; 0 for by time.
+    /// Length of a burst in requests; 0 to use `burst_time`.
     pub burst_requests: u64,
-    /// Length of a burst.
+    /// Length of a burst in time.
     pub burst_time: Nanos,
-    /// Pause between bursts.
+    /// Pause between the end of a burst and the start of the next.
     pub idle: Nanos,
-    /// When the source starts.
+    /// Delay of the source's start after that of the workload.
     pub start: Nanos,
     /// How long it issues requests; 0 for no limit.
     pub runtime: Nanos,

@@ -8,12 +8,12 @@ use tailcut_base::random::Stream;
 /// The description of a lane.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LanePlan {
-    /// How large the requests are.
+    /// Distribution of the sizes of the requests.
     pub sizes: Sizes,
     /// Random requests start at multiples of this many sectors from the start of the region, at
     /// least 1. Sequential requests start where their predecessor ended.
     pub align: u32,
-    /// Where random requests go.
+    /// The pattern by which random requests choose their places.
     pub pattern: Pattern,
     /// Share of the requests that `pattern` places, in parts per million; the others follow their
     /// predecessor. Without effect under [`Pattern::Sequential`].
@@ -25,7 +25,7 @@ pub struct LanePlan {
     pub repeat: bool,
     /// Sectors left out between a request and its sequential successor (fio's `rw=write:4k`).
     pub skip: u64,
-    /// Latency class.
+    /// Latency class of the requests.
     pub class: Class,
 }
 
@@ -165,8 +165,8 @@ impl Lane {
 /// The random streams that place requests, one per purpose.
 #[derive(Clone, Debug)]
 pub(super) struct Draws {
-    /// Slots.
+    /// The draws of the slots that random requests start at.
     pub address: Stream,
-    /// Random or sequential.
+    /// The draws of whether a request is random or sequential.
     pub walk: Stream,
 }

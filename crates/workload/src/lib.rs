@@ -46,13 +46,13 @@ pub struct Request {
     /// When it is due, counted from the moment at which its source starts (see [`Schedule`]).
     /// Meaningful for [`Pace::Open`] only; never decreases within a source.
     pub due: Time,
-    /// The operation.
+    /// What the application requests: read, write, trim or flush.
     pub op: Op,
-    /// Force unit access.
+    /// Force unit access: a write completes only once it is durable.
     pub fua: bool,
-    /// Latency class.
+    /// Latency class, which decides whether a read may reset or suspend a program or erase.
     pub class: Class,
-    /// Write stream.
+    /// Write stream: data of one stream is expected to be invalidated together; 0 if unused.
     pub stream: u8,
     /// First sector (512 B) on the device.
     pub sector: u64,

@@ -18,34 +18,35 @@ pub struct Recipe {
     pub region: u64,
     /// Share of reads, in parts per million of the requests that are no flush.
     pub read_ppm: u32,
-    /// Share of trims, likewise; the remaining requests are writes.
+    /// Share of trims, in parts per million of the requests that are no flush; the remaining ones are writes.
     pub trim_ppm: u32,
     /// How reads are placed. Lanes with equal pattern, alignment and smallest size share one address
     /// generator: the same pages are hot for all of them.
     pub read: LanePlan,
-    /// How writes are placed.
+    /// How writes are placed in the region.
     pub write: LanePlan,
-    /// How trims are placed.
+    /// How trims are placed in the region.
     pub trim: LanePlan,
     /// A flush follows after this many writes; 0 for never.
     pub flush_every: u64,
     /// Share of the writes with force unit access, in parts per million.
     pub fua_ppm: u32,
-    /// Stream of the writes.
+    /// Write stream of the writes; 0 if unused.
     pub stream: u8,
-    /// The most requests in flight, at least 1.
+    /// Maximum number of requests in flight, at least 1.
     pub depth: u32,
     /// Pause of a closed loop after each completion.
     pub think: Nanos,
-    /// See [`super::Source::think_every`]; at least 1.
+    /// Number of completions after which a closed loop pauses: see [`super::Source::think_every`]; at least
+    /// 1.
     pub think_every: u32,
-    /// What spaces the requests.
+    /// Whether completions or a clock determine when requests are issued, and how a clock spaces them.
     pub arrivals: ArrivalPlan,
-    /// End after this many requests, not counting flushes.
+    /// Number of requests, without flushes, after which the source ends; `None` for no limit.
     pub requests: Option<u64>,
-    /// End with the request that reaches this many sectors in all.
+    /// Number of sectors after which the source ends, with the request that reaches it; `None` for no limit.
     pub sectors: Option<u64>,
-    /// When the source is active.
+    /// From when to when the source is active.
     pub schedule: Schedule,
 }
 

@@ -32,7 +32,7 @@ pub enum Sizes {
     },
 }
 
-/// Sizes with weights.
+/// Sizes of requests with the weight of each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
     /// Size and the sum of the weights up to and including it, in parts per million. The last sum

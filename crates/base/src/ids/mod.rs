@@ -167,7 +167,7 @@ impl<I: Id, T> IdVec<I, T> {
         &mut self.entries
     }
 
-    /// Number of entries.
+    /// Number of entries; their ids count from 0 up to one less.
     #[inline]
     pub fn len(&self) -> usize {
         self.entries.len()
@@ -282,7 +282,7 @@ impl<I: Id, T> Slab<I, T> {
         self.entries.iter_mut().map(|(index, entry)| (I::at(index), entry))
     }
 
-    /// Number of entries.
+    /// Number of entries inserted and not yet removed.
     #[inline]
     pub fn len(&self) -> usize {
         self.entries.len()

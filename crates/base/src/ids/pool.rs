@@ -69,7 +69,7 @@ impl<I: Id, T> Pool<I, T> {
         self.released.push(id);
     }
 
-    /// Number of allocated ids.
+    /// Number of ids that are allocated and not yet released.
     #[inline]
     pub fn len(&self) -> usize {
         self.entries.len() - self.released.len()

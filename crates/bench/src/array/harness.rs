@@ -8,18 +8,18 @@ use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
 use tailcut_host::array::{Array, ArrayConfig, DriveId, LayoutKind};
 use tailcut_host::{Disk, Fingerprint, Mirror, Request, Response};
 
-/// Workload and array.
+/// The array under measurement, and the load on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// Layout of the data.
+    /// Layout of the data on the drives.
     pub layout: LayoutKind,
     /// R-groups of SWAN; 1 for others.
     pub groups: u32,
-    /// Number of drives.
+    /// Number of drives of the array.
     pub drives: u32,
-    /// Blocks per drive.
+    /// Number of blocks of 4 KiB on each drive.
     pub blocks: u64,
-    /// Random reads instead of random writes; both of one block.
+    /// Whether requests are random reads instead of random writes; both of one block of 4 KiB.
     pub reads: bool,
 }
 
@@ -45,7 +45,7 @@ pub struct Harness {
 }
 
 impl Harness {
-    /// An empty array.
+    /// An array without content, on which `load` is applied.
     pub fn new(load: Load) -> Harness {
         let Load { layout, groups, drives, blocks, .. } = load;
         let config = ArrayConfig { layout, groups, drives, depth: DEPTH, ..ArrayConfig::default() };
@@ -90,7 +90,7 @@ impl Harness {
         }
     }
 
-    /// Number of completed requests.
+    /// Number of requests that have completed.
     pub fn done(&self) -> u64 {
         self.done
     }

@@ -34,7 +34,7 @@ tailcut_base::choice! {
 /// Load on the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// Requests in flight.
+    /// Number of requests in flight.
     pub depth: u32,
     /// Percentage of writes among the 4 KiB requests at random addresses; the others are reads.
     pub writes: u32,
@@ -43,17 +43,17 @@ pub struct Load {
 /// Results of a run.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// Number of completed requests.
+    /// Number of requests completed in the run.
     pub requests: u64,
-    /// Elapsed time, in s.
+    /// Length of the run by the wall clock, in s.
     pub seconds: f64,
-    /// CPU time that the process used, in s.
+    /// CPU time that the process used in the run, in s.
     pub processor: f64,
     /// Lateness of completions when the drive posted them.
     pub late: Lateness,
     /// Lateness of completions when the user saw them.
     pub seen: Lateness,
-    /// Modelled latencies.
+    /// Latencies of the requests in modelled time, without lateness.
     pub modelled: LatencyHistogram,
 }
 
@@ -133,7 +133,7 @@ impl Harness {
         }
     }
 
-    /// Runs the load for this long.
+    /// Runs the load for `long` and returns the results.
     pub fn run(&mut self, long: Duration) -> Measured {
         let (begun, used) = (self.clock.now(), processor_time());
         let end = begun + Nanos(long.as_nanos() as u64);

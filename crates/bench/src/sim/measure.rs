@@ -17,13 +17,13 @@ use tailcut_study::drives::{Load, RandomWrites, RequestRate, TestRun};
 /// The results of one process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Measured {
-    /// Wall clock.
+    /// Duration of the run by the wall clock, in seconds.
     pub seconds: f64,
-    /// Requests answered.
+    /// Number of requests that the run answered.
     pub requests: u64,
     /// Page reads, page programs and block erases.
     pub flash_commands: u64,
-    /// Transactions on chips.
+    /// Number of transactions on chips that the run simulated.
     pub transactions: u64,
     /// Peak memory in bytes; `None` where the system does not report it.
     pub peak_bytes: Option<u64>,

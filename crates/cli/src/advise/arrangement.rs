@@ -20,13 +20,13 @@ use tailcut_workload::datacenter::Workload;
 #[derive(Debug)]
 pub struct Arrangements {
     all: Vec<Arrangement>,
-    /// Bytes of data that each holds.
+    /// Bytes of data that each arrangement can hold.
     pub data: u64,
-    /// How many of the catalogue hold too little, or are refused.
+    /// Number of arrangements of the catalogue that hold too little data, or that a scenario refuses.
     pub left_out: u64,
 }
 
-/// A candidate arrangement.
+/// An arrangement that can be tried: drives under a layout, with over-provisioning and a technique.
 #[derive(Clone, Debug)]
 pub struct Arrangement {
     /// Its scenario, filled with the data; it measures and ends as that of the user.
@@ -36,7 +36,7 @@ pub struct Arrangement {
 }
 
 impl Arrangements {
-    /// Takes all arrangements out.
+    /// Takes all arrangements, in the order of cost, and leaves none.
     pub fn take(&mut self) -> Vec<Arrangement> {
         std::mem::take(&mut self.all)
     }
@@ -283,7 +283,7 @@ fn name(
 }
 
 impl Arrangement {
-    /// Its scenario for a run of `requests` requests after a ramp.
+    /// The scenario of the arrangement for a run of `requests` requests after a ramp of `ramp`.
     pub fn for_requests(&self, requests: u64, ramp: Nanos) -> Scenario {
         let run = Limits { ramp, requests, ..Limits::NONE };
         Scenario { run, ..self.scenario.clone() }

@@ -8,30 +8,30 @@
 /// What drives do, or are configured to do, for reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Technique {
-    /// Its name.
+    /// Name of the technique in tables.
     pub name: &'static str,
-    /// Where it comes from.
+    /// The paper that the technique comes from, or a short explanation of it.
     pub source: &'static str,
-    /// Its settings.
+    /// Scenario settings that switch the technique on, each as `key=value`.
     pub settings: &'static [&'static str],
-    /// Whether it is also tried in arrays.
+    /// Whether the technique is tried in arrays as well as on single drives.
     pub in_arrays: bool,
 }
 
 /// A layout of several drives, or one drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Its name.
+    /// Name of the layout in tables.
     pub name: &'static str,
-    /// Where it comes from.
+    /// The paper that the layout comes from, or a short explanation of it.
     pub source: &'static str,
-    /// Its settings beside `array.drives`.
+    /// Scenario settings that choose the layout, each as `key=value`, beside `array.drives`.
     pub settings: &'static [&'static str],
-    /// The fewest drives.
+    /// The fewest drives that the layout works with.
     pub least: u32,
-    /// The number of drives is a multiple of it.
+    /// The number of drives must be a multiple of this.
     pub step: u32,
-    /// Whether everything is there after the loss of any one drive.
+    /// Whether the data survive the loss of any one drive.
     pub survives_a_drive: bool,
 }
 
@@ -39,7 +39,7 @@ const READS_FIRST: &str = "device.schedule.chip=reads-first";
 const AS_CLASS_2: &str = "workload.read_class=2";
 const AS_CLASS_1: &str = "workload.read_class=1";
 
-/// All techniques.
+/// All techniques, in the order of preference at equal cost.
 pub const TECHNIQUES: &[Technique] = &[
     Technique { name: "drives as they are", source: "the scenario", settings: &[], in_arrays: true },
     Technique {
@@ -91,7 +91,7 @@ pub const TECHNIQUES: &[Technique] = &[
     },
 ];
 
-/// All layouts.
+/// All layouts, in the order of preference at equal cost.
 pub const LAYOUTS: &[Layout] = &[
     Layout {
         name: "one drive",
@@ -172,7 +172,7 @@ pub const LAYOUTS: &[Layout] = &[
 pub const SPARES: [u32; 2] = [150_000, 280_000];
 
 impl Layout {
-    /// Its settings with `drives` drives.
+    /// The settings of the scenario that select this layout with `drives` drives, as `key=value`.
     pub fn settings(&self, drives: u32) -> Vec<String> {
         let mut settings: Vec<String> = self.settings.iter().map(|setting| (*setting).to_owned()).collect();
         if self.least > 1 {

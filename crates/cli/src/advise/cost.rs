@@ -70,7 +70,7 @@ impl Prices {
         f64::from(drives) * (gigabytes * self.gigabyte[cell] + self.drive)
     }
 
-    /// The unit of costs.
+    /// The unit of costs in words: that of the given prices, or GB of raw MLC flash.
     pub fn unit(&self) -> &'static str {
         if self.named { "in the unit of the prices" } else { "GB of raw MLC flash" }
     }

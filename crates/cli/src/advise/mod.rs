@@ -31,23 +31,23 @@ use tailcut_ssd::Preset;
 pub struct Request {
     /// The drive and the workload, as `tailcut run` takes them.
     pub base: RunArguments,
-    /// What shall be kept.
+    /// The requirements that an arrangement must meet.
     pub promise: Promise,
     /// The kinds of drive that can be bought; that of the scenario if there are none.
     pub drives: Vec<Preset>,
     /// Bytes of data that are stored; what the scenario fills or uses of its drive where it is left open.
     pub data: Option<u64>,
-    /// The most drives of an arrangement.
+    /// Maximum number of drives of an arrangement.
     pub most_drives: u32,
-    /// Only what loses nothing with a drive.
+    /// Whether only arrangements that survive the loss of a drive are considered.
     pub survives_a_drive: bool,
-    /// What things cost.
+    /// The prices of flash and drives by which arrangements are ordered.
     pub prices: Prices,
-    /// The most requests of a run.
+    /// Maximum number of requests of each run.
     pub most_requests: u64,
     /// The folder in which finished runs are kept, and found again; nowhere if there is none.
     pub out: Option<PathBuf>,
-    /// How many runs at a time; one for each core where it is left open.
+    /// Number of runs at a time; `None` for one per core.
     pub jobs: Option<usize>,
 }
 

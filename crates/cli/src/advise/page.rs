@@ -6,7 +6,7 @@ use crate::terminal::wrapped;
 use crate::terminal::{Align, ColorMode, Table, TextRole};
 use tailcut_base::quantity::{show_bytes, show_number_of};
 
-/// The whole page.
+/// The advice as text for a terminal: what to buy, and the arrangements that were tried.
 pub fn page(advice: &Advice, width: usize, tone: ColorMode) -> String {
     let data = show_bytes(advice.data_bytes as f64);
     let heading = format!("{} with {data} of data", advice.promise);

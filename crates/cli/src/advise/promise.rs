@@ -13,29 +13,30 @@ use tailcut_base::quantity::{parse_count, parse_rate, parse_time};
 /// All terms; at least one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Promise {
-    /// The terms, in the order in which they are written.
+    /// The terms of the promise, in the order in which they are written; all must be kept.
     pub terms: Vec<Term>,
 }
 
 /// One term of a promise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Term {
-    /// The quantity that it bounds.
+    /// The quantity whose value is bounded.
     pub quantity: Quantity,
     /// Whether the bound itself is too much.
     is_strict: bool,
-    /// The bound, in the quantity's unit; positive.
+    /// The bound, in the quantity's unit; positive. Whether it is an upper or a lower one follows from the
+    /// quantity.
     pub bound: f64,
 }
 
 /// How a figure stands to a term.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Evaluation {
-    /// The figure.
+    /// The figure that was compared with the bound, in the unit of its quantity.
     pub value: f64,
     /// False for a percentile that fewer than ten requests exceed.
     pub resolved: bool,
-    /// Whether it keeps the term.
+    /// Whether the figure keeps the term.
     pub kept: bool,
     /// The distance to the bound, as a share of the bound; below 0 where the term is broken.
     pub margin: f64,

@@ -9,15 +9,15 @@ pub const FORMAT: u32 = 1;
 /// The result of `tailcut advise`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Advice {
-    /// [`FORMAT`].
+    /// Version of this format: [`FORMAT`].
     pub format: u32,
-    /// Version of the program.
+    /// Version of tailcut that gave the advice.
     pub version: String,
-    /// The promise, as it was understood.
+    /// The promise in the form in which it was understood.
     pub promise: String,
     /// Bytes of data that every arrangement holds.
     pub data_bytes: u64,
-    /// The unit of costs.
+    /// The unit in which costs are given, in words.
     pub cost_unit: String,
     /// The assumption behind the costs, in a sentence.
     pub assumption: String,
@@ -39,41 +39,41 @@ pub struct Advice {
 /// An arrangement that was tried.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Candidate {
-    /// Its name: layout, drives, over-provisioning, technique.
+    /// Name of the arrangement: layout, drives, over-provisioning, technique.
     pub name: String,
-    /// Where its parts come from.
+    /// Sources of the layout and of the technique.
     pub sources: Vec<String>,
-    /// The kind of drive.
+    /// Name of the drive's preset.
     pub drive: String,
-    /// How many of them.
+    /// Number of drives.
     pub drives: u32,
-    /// Bytes of raw flash of each.
+    /// Bytes of raw flash of each drive.
     pub raw_bytes: u64,
-    /// Over-provisioning, as a share of the raw flash.
+    /// Over-provisioning of each drive, as a share of its raw flash.
     pub spare: f64,
-    /// Bytes that the host can use.
+    /// Bytes that the host can use, redundancy deducted.
     pub capacity_bytes: u64,
-    /// Whether everything is there after the loss of any one drive.
+    /// Whether the data survive the loss of any one drive.
     pub survives_a_drive: bool,
-    /// Its cost, in [`Advice::cost_unit`].
+    /// Cost of the arrangement, in [`Advice::cost_unit`].
     pub cost: f64,
-    /// Its settings over the scenario of the user, except the fill.
+    /// Settings of the arrangement over the user's scenario, each as `key=value`, except the fill.
     pub settings: Vec<String>,
-    /// Whether it keeps the promise, as far as is known.
+    /// Whether the arrangement keeps the promise, as far as is known.
     pub verdict: Verdict,
-    /// Its result for each term, in the order of the promise, after its longest run.
+    /// The arrangement's result for each term, in the order of the promise, after its longest run.
     pub terms: Vec<TermResult>,
-    /// What its flash goes through in that run.
+    /// Write amplification and lifetime of the drives in the longest run.
     #[serde(default)]
     pub wear: Wear,
-    /// How figures of that run are to be read.
+    /// How the figures of the longest run are to be read.
     #[serde(flatten)]
     pub caveats: Caveats,
-    /// Requests of that run, the ramp not counted.
+    /// Requests of the longest run, without the ramp.
     pub requests: u64,
-    /// The digest of that run in `points.jsonl`; its scenario is the same but for the seed's name.
+    /// Digest of the longest run in `points.jsonl`, whose scenario is the same but for the seed's name.
     pub digest: String,
-    /// Why it has no result, if it has none.
+    /// Why the arrangement has no result; `None` if it has one.
     pub error: Option<String>,
 }
 
@@ -86,7 +86,7 @@ pub struct Caveats {
 }
 
 impl Caveats {
-    /// Those of a run.
+    /// The caveats that the report of a run shows.
     pub fn of(outcome: &Outcome) -> Caveats {
         Caveats {
             overloaded: outcome.report["overload"].is_object(),
@@ -117,7 +117,7 @@ pub struct Wear {
 }
 
 impl Wear {
-    /// That of a run; unknown where nothing was written.
+    /// The wear in a run; unknown where nothing was written.
     pub fn of(outcome: &Outcome) -> Wear {
         let figure = |name| Quantity::parse(name).ok().and_then(|quantity| quantity.of(outcome));
         let life = figure("life");
@@ -128,7 +128,7 @@ impl Wear {
         }
     }
 
-    /// True if anything is known of it.
+    /// True if the write amplification or the lifetime is known.
     pub fn is_known(&self) -> bool {
         self.write_amplification.is_some() || self.life_years.is_some()
     }
@@ -164,16 +164,16 @@ pub enum Verdict {
 /// How an arrangement stands to a term.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TermResult {
-    /// The term.
+    /// The term as the promise states it.
     pub term: String,
     /// The figure, in the unit of its quantity: ns, bytes per second, years; none where nothing is known of
     /// it.
     pub value: Option<f64>,
-    /// The figure with its unit.
+    /// The figure with its unit, as tables print it.
     pub shown: String,
     /// The distance to the bound, as a share of the bound; below 0 where the term is broken.
     pub margin: Option<f64>,
-    /// Whether it is kept.
+    /// Whether the figure keeps the term.
     pub kept: bool,
     /// False for a percentile that fewer than ten requests exceed, and for the life of drives that still use
     /// up erased blocks.

@@ -17,24 +17,24 @@ pub(super) struct Results {
     pub evaluations: usize,
     /// Mean cost of all rows; 0 is a perfect fit.
     pub cost: f64,
-    /// What was fitted.
+    /// The parameters that were fitted, with their values.
     pub parameters: Vec<FittedParameter>,
-    /// What it was fitted to.
+    /// The measured rows that the parameters were fitted to, with their predictions.
     pub rows: Vec<FittedRow>,
 }
 
 /// A parameter at the optimum.
 #[derive(Debug, Serialize)]
 pub(super) struct FittedParameter {
-    /// Its key.
+    /// Scenario key of the parameter.
     pub key: &'static str,
-    /// Its value, in `unit`.
+    /// Value of the parameter at the optimum, in `unit`.
     pub value: f64,
     /// The base unit of the key.
     pub unit: &'static str,
     /// The least and the greatest value that were allowed, in `unit`.
     pub bounds: [f64; 2],
-    /// Its meaning.
+    /// What the parameter means in the drive, and the reason for its bounds.
     pub meaning: &'static str,
     /// The row that it moves most, by how much of its figures (0.1 is 10 %); none if no row pins it.
     pub pinned_by: Option<(String, f64)>,
@@ -46,7 +46,7 @@ pub(super) struct FittedParameter {
 /// A row and its predictions.
 #[derive(Debug, Serialize)]
 pub(super) struct FittedRow {
-    /// Its load.
+    /// The load of the row, in words.
     pub load: String,
     /// Predicted by the fit to all rows.
     pub fitted: RowErrors,
@@ -57,13 +57,13 @@ pub(super) struct FittedRow {
 /// How far a prediction is from a row.
 #[derive(Debug, Serialize)]
 pub(super) struct RowErrors {
-    /// See [`RowFit::cost`].
+    /// Cost of the prediction, 0 if it is perfect; see [`RowFit::cost`].
     pub cost: f64,
     /// Median of |predicted ÷ measured − 1| over percentiles of reads.
     pub reads: Option<f64>,
-    /// Over percentiles of writes; 2 µs count as nothing.
+    /// Median of |predicted ÷ measured − 1| over percentiles of writes, where 2 µs count as nothing.
     pub writes: Option<f64>,
-    /// Of writes per second, or of write amplification.
+    /// Median of |predicted ÷ measured − 1| over writes per second and write amplification.
     pub rate: Option<f64>,
     /// Each figure: quantity, predicted, measured.
     pub figures: Vec<(String, f64, f64)>,

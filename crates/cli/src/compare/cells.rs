@@ -18,9 +18,9 @@ use tailcut_workload::size::Sizes;
 /// A point of the grid, as it is run.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// The level of each factor.
+    /// The level of each factor, by number.
     pub levels: Vec<usize>,
-    /// Its scenario with each seed.
+    /// The resolved scenario of the point with each seed.
     pub runs: Vec<Point>,
 }
 
@@ -31,7 +31,7 @@ pub struct Cells {
     pub base: Scenario,
     /// The points that can be run, in the order of the design.
     pub cells: Vec<Cell>,
-    /// Refused points, grouped by conflict.
+    /// The points that no scenario can have, grouped by conflict.
     pub impossible: Vec<Impossible>,
     /// Keys without effect at points that can be run, with the number of points.
     pub ineffective: Vec<IneffectiveKeys>,
@@ -262,7 +262,7 @@ fn with(levels: &[usize], factor: usize, level: usize) -> Vec<usize> {
     levels
 }
 
-/// `1 point`, `2 points`.
+/// A number of points in words: `1 point`, `2 points`.
 pub fn counted(points: u64) -> String {
     show_number_of(points, "point")
 }

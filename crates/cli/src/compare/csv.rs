@@ -17,12 +17,12 @@ pub enum Value {
     Number(f64),
     /// A whole number.
     Count(u64),
-    /// Nothing is known.
+    /// There is no value.
     Unknown,
 }
 
 impl Runs<'_> {
-    /// The runs of `results`.
+    /// The runs of all points of `results`, as rows.
     pub fn of(results: &Results) -> Runs<'_> {
         Runs { results }
     }

@@ -17,11 +17,11 @@ use tailcut_base::random::Stream;
 /// The points that are run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Design {
-    /// How they were chosen.
+    /// How the points were chosen from the grid.
     pub kind: Kind,
     /// The level of each factor in each point; in the order of the grid, the last factor changing first.
     pub points: Vec<Vec<usize>>,
-    /// Points of the full grid; [`u64::MAX`] for more than that.
+    /// Number of points of the full grid; [`u64::MAX`] for more than that.
     pub grid: u64,
 }
 

@@ -79,14 +79,14 @@ impl Factor {
         }
     }
 
-    /// The keys that it sets, each once.
+    /// The scenario keys that the factor's levels set, each once.
     pub fn keys(&self) -> BTreeSet<&str> {
         self.levels.iter().flat_map(Level::keys).collect()
     }
 }
 
 impl Level {
-    /// The keys that it sets, each once.
+    /// The scenario keys that the level sets, each once.
     pub fn keys(&self) -> BTreeSet<&str> {
         let settings = self.settings.iter();
         settings

@@ -5,21 +5,21 @@ use crate::run::arguments::RunArguments;
 use crate::sweep::Quantity;
 use std::path::PathBuf;
 
-/// A comparison.
+/// What a comparison is to vary, run and rank.
 #[derive(Debug)]
 pub struct Request {
     /// The scenario at the base point, as `tailcut run` takes it; only the options that determine what is
     /// run count.
     pub base: RunArguments,
-    /// The varied factors.
+    /// The factors that are varied, each with its levels.
     pub factors: Vec<Factor>,
-    /// How much of the grid is run.
+    /// How much of the grid is run: all points or a balanced fraction.
     pub share: Share,
     /// How many seeds each point is run with, from that of the scenario on; at least 1.
     pub seeds: u64,
-    /// The quantity of the ranking.
+    /// The quantity by which points are ranked.
     pub by: Quantity,
-    /// The other columns of the table.
+    /// The quantities of the table's other columns.
     pub columns: Vec<Quantity>,
     /// Marks points that no other point beats in `by` and in this one.
     pub pareto: Option<Quantity>,
@@ -30,18 +30,18 @@ pub struct Request {
     pub skip_impossible: bool,
     /// The folder in which finished runs are kept, and found again; nowhere if there is none.
     pub out: Option<PathBuf>,
-    /// How many runs at a time; one for each core where it is left open.
+    /// Number of runs at a time; `None` for one per core.
     pub jobs: Option<usize>,
 }
 
 /// How much of a grid is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
-    /// All of it.
+    /// All points of the grid.
     All,
     /// One point in N.
     OneIn(u64),
-    /// N points.
+    /// This many points of the grid.
     Points(u64),
 }
 
@@ -83,7 +83,7 @@ impl Request {
         self.tolerance.unwrap_or(if self.seeds > 1 { 0.01 } else { 0.05 })
     }
 
-    /// How many levels each factor has.
+    /// The number of levels of each factor.
     pub fn levels(&self) -> Vec<usize> {
         self.factors.iter().map(|factor| factor.levels.len()).collect()
     }

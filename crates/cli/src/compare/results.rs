@@ -9,9 +9,9 @@ pub const FORMAT: u32 = 1;
 /// A comparison, complete or as far as it came.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    /// [`FORMAT`].
+    /// Version of this format: [`FORMAT`].
     pub format: u32,
-    /// Version of the program.
+    /// Version of tailcut that made the comparison.
     pub version: String,
     /// The base scenario, complete, as TOML: what `tailcut run` takes.
     pub scenario: String,
@@ -19,11 +19,11 @@ pub struct Results {
     pub by: String,
     /// The seeds with which each point was run.
     pub seeds: Vec<u64>,
-    /// Which points of the grid there are.
+    /// How the points that were run were chosen from the grid.
     pub design: Design,
-    /// The varied factors.
+    /// The factors that were varied, each with its levels.
     pub factors: Vec<Factor>,
-    /// The columns of the table.
+    /// The quantities that the columns of the table show.
     pub quantities: Vec<Head>,
     /// The two quantities of which no other point has both better where [`Point::pareto`] is true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,7 +40,7 @@ pub struct Results {
 pub struct Design {
     /// `full`, `regular` (an orthogonal fraction) or `spread` (a balanced sample).
     pub kind: String,
-    /// Points of the full grid.
+    /// Number of points of the full grid.
     pub grid: u64,
     /// Combinations that no scenario can have, and that were left out.
     pub impossible: Vec<Impossible>,
@@ -59,16 +59,16 @@ pub struct Design {
 pub struct Impossible {
     /// The settings that contradict each other, or the one that is wrong by itself.
     pub settings: Vec<String>,
-    /// The reason, as a sentence.
+    /// Why the settings contradict each other, as a sentence.
     pub why: String,
-    /// How many points have that combination.
+    /// Number of points with this combination.
     pub points: u64,
 }
 
 /// Keys that have no effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ineffective {
-    /// Which keys, and why.
+    /// The keys that have no effect, and why.
     pub what: String,
     /// Number of points at which the key has no effect.
     pub points: u64,
@@ -77,29 +77,29 @@ pub struct Ineffective {
 /// Something that has several levels.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Factor {
-    /// Its name: the key of a scenario, or the name that the user gave it.
+    /// Name of the factor: a scenario key, or the name that the user gave it.
     pub name: String,
-    /// Its levels; the first one is that of the base point.
+    /// The levels of the factor, of which the first is that of the base point.
     pub levels: Vec<Level>,
 }
 
 /// A level of a factor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Level {
-    /// Its name: the value of the key, `off`, `on`, or what the user called it.
+    /// Name of the level: the value of the key, `off`, `on`, or the name that the user gave it.
     pub name: String,
-    /// Its settings, as `--set` takes them; none where it leaves the scenario as it is.
+    /// Settings of the level, as `--set` takes them; none where it leaves the scenario as it is.
     pub settings: Vec<String>,
 }
 
 /// A column of the table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
-    /// The quantity, as `--by` takes it.
+    /// Name of the quantity, as `--by` takes it.
     pub name: String,
-    /// The unit of its values: `ns`, `B/s`, `1/s`, `years`, `x` (times as much), or nothing.
+    /// Unit of the quantity's values: `ns`, `B/s`, `1/s`, `years`, `x` (times as much), or nothing.
     pub unit: String,
-    /// Whether more of it is better.
+    /// Whether higher values of the quantity are better.
     pub more_is_better: bool,
 }
 
@@ -110,7 +110,7 @@ pub struct Point {
     pub levels: Vec<usize>,
     /// The level of each factor by name.
     pub settings: BTreeMap<String, String>,
-    /// Its place in the ranking, from 1; none for a point without that quantity.
+    /// Place of the point in the ranking, from 1; `None` for a point without a value of that quantity.
     pub rank: Option<usize>,
     /// Whether no other point is better in one of the two quantities of [`Results::pareto`] and as
     /// good in the other.
@@ -126,30 +126,31 @@ pub struct Point {
     /// requests of their kind a run takes, at least.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub requests_missing: BTreeMap<String, u64>,
-    /// Writes complete in a volatile cache: a power cut loses them until they are flushed.
+    /// Whether writes complete in a volatile cache: a power cut loses them until they are flushed.
     #[serde(default)]
     pub volatile_cache: bool,
-    /// A run of it was too slow for an open loop: its latencies grow with the length of the run.
+    /// Whether a run of the point was too slow for an open loop, so that latencies grow with the length of
+    /// the run.
     #[serde(default)]
     pub overloaded: bool,
-    /// Its runs, one for each seed that is done.
+    /// The runs of the point, one for each seed that is done.
     pub runs: Vec<RunOf>,
-    /// Why it has no result, if a run of it failed: the error of the first such run.
+    /// Why the point has no result: the error of its first run that failed; `None` if it has one.
     pub error: Option<String>,
 }
 
 /// One run of a point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunOf {
-    /// Its seed.
+    /// Seed of the run's random streams.
     pub seed: u64,
     /// Its digest in `points.jsonl`: of the resolved scenario, the version and the content of its trace.
     pub digest: String,
     /// The digest of the history of its requests; none when it failed.
     pub history: Option<String>,
-    /// Its quantities by name.
+    /// The quantities of the run by name; `None` for one that it does not have.
     pub quantities: BTreeMap<String, Option<f64>>,
-    /// Why it has no result.
+    /// Why the run has no result; `None` if it has one.
     pub error: Option<String>,
 }
 
@@ -157,7 +158,7 @@ pub struct RunOf {
 /// it (with the factor at its first level): 0.8 is a fifth less.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Effects {
-    /// The quantity.
+    /// Name of the quantity that the effects are on.
     pub quantity: String,
     /// Ratios between 1 / (1 + tolerance) and 1 + tolerance are taken as no difference.
     pub tolerance: f64,
@@ -173,28 +174,28 @@ pub struct Effects {
 /// The effect of a level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Main {
-    /// The factor, by number.
+    /// Number of the factor, from 0.
     pub factor: usize,
-    /// The level, by number; not 0.
+    /// Number of the level in its factor, from 1.
     pub level: usize,
-    /// The ratio at the base point.
+    /// Ratio by which the level changes the quantity at the base point.
     pub alone: Option<f64>,
-    /// The ratio with all other factors at their last level.
+    /// Ratio by which the level changes the quantity with all other factors at their last level.
     pub in_company: Option<f64>,
     /// The geometric mean of the ratios over the grid.
     pub average: Option<f64>,
-    /// The smallest of the ratios over the grid.
+    /// Smallest ratio over the grid.
     pub least: Option<f64>,
-    /// The largest of them.
+    /// Largest ratio over the grid.
     pub most: Option<f64>,
 }
 
 /// What two levels do together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pair {
-    /// The two factors, by number.
+    /// Numbers of the two factors, from 0.
     pub factors: [usize; 2],
-    /// Their levels, by number; none is 0.
+    /// Numbers of the two levels in their factors, from 1.
     pub levels: [usize; 2],
     /// The ratio of each alone, at the base point.
     pub alone: [Option<f64>; 2],
@@ -204,7 +205,7 @@ pub struct Pair {
     pub interaction: Option<f64>,
     /// The geometric mean of `interaction` over the grid.
     pub average: Option<f64>,
-    /// What that means.
+    /// How the effect of both levels compares with that of each alone; `None` where that is unknown.
     pub verdict: Option<Verdict>,
 }
 

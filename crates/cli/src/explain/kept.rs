@@ -15,26 +15,26 @@ use tailcut_sim::world::Attribution;
 /// A folder that a run wrote.
 pub(super) struct SavedRun {
     folder: PathBuf,
-    /// The report and what belongs to it.
+    /// The report of the run, its detail and its scenario.
     pub saved: Saved,
 }
 
 /// A request of `slowest.csv`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Slow {
-    /// Its number in the run.
+    /// Number of the request in the run.
     pub number: u64,
-    /// The operation.
+    /// Kind of the request: read, write, trim or flush.
     pub op: String,
-    /// Its class.
+    /// Latency class of the request, 1 … 5.
     pub class: u64,
-    /// When its latency began.
+    /// When the request was due, from which its latency counts.
     pub due: Time,
-    /// When the host saw its end.
+    /// When the host saw the completion.
     pub completed: Time,
-    /// Its latency.
+    /// The time from `due` to `completed`.
     pub latency: Nanos,
-    /// Its longest wait: cause and time.
+    /// The cause of the request's longest wait, and its length.
     pub most: (Cause, Nanos),
 }
 

@@ -8,23 +8,23 @@ use tailcut_ssd::{ChipRecord, Handover, Probe};
 /// A request, whole.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
-    /// Its number in the run.
+    /// Number of the request in the run.
     pub number: u64,
     /// The device's name for it while it was in flight.
     pub id: CommandId,
-    /// The operation.
+    /// What the request did: read, write, trim or flush.
     pub op: Op,
-    /// First sector.
+    /// Number of the first sector, of 512 bytes.
     pub sector: u64,
-    /// Number of sectors.
+    /// Number of sectors of 512 bytes; 0 for a flush.
     pub sectors: u32,
-    /// When its latency began.
+    /// When the request was due, from which its latency counts.
     pub due: Time,
-    /// When the device took it.
+    /// When the device accepted the request.
     pub submitted: Time,
-    /// When the host saw its end.
+    /// When the host saw the completion.
     pub completed: Time,
-    /// Its waits by cause.
+    /// Attribution of the request's latency to causes.
     pub spans: Spans,
 }
 
@@ -54,7 +54,7 @@ impl Seen {
 pub(super) struct RequestFinder {
     /// The number of the request.
     pub number: u64,
-    /// The request, once it has ended.
+    /// The request that was looked for, once it has ended.
     pub seen: Option<Seen>,
 }
 
@@ -70,9 +70,9 @@ impl<D> Observer<D> for RequestFinder {
 /// A window of time, and how much of it is kept at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Window {
-    /// Its beginning.
+    /// Start of the window.
     pub from: Time,
-    /// Its end.
+    /// End of the window, inclusive.
     pub until: Time,
     /// The most transactions, and the most requests, that are kept.
     pub most: usize,
@@ -88,13 +88,13 @@ impl Window {
 #[derive(Debug)]
 pub(super) struct Chips {
     window: Window,
-    /// The transactions.
+    /// The transactions of the window that were kept, in the order of their ends.
     pub records: Vec<ChipRecord>,
     /// Chips that were taken from programs and erases, so that reads could go first.
     pub handovers: Vec<Handover>,
-    /// How many more transactions there were.
+    /// Number of further transactions of the window that were not kept.
     pub left_out: u64,
-    /// Drives that they belong to; their chips and channels are numbered through.
+    /// Number of drives that the records are of; their chips and channels are numbered through.
     pub drives: u32,
 }
 
@@ -155,9 +155,9 @@ impl Probe for Chips {
 #[derive(Debug)]
 pub(super) struct Requests {
     window: Window,
-    /// The requests.
+    /// The requests of the window that were kept, in the order of their ends.
     pub seen: Vec<Seen>,
-    /// How many more there were.
+    /// Number of further requests of the window that were not kept.
     pub left_out: u64,
 }
 

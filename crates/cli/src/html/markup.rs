@@ -73,7 +73,7 @@ impl Table {
         self.row_of(&cells);
     }
 
-    /// The table.
+    /// The table as HTML, with all rows that were added.
     pub fn html(self) -> String {
         self.html + "</tbody></table></div>\n"
     }

@@ -48,7 +48,7 @@ impl Page {
         Page { title: title.into(), lead, sections: Vec::new(), data }
     }
 
-    /// Adds a section.
+    /// Adds a section with this heading, which the list of sections names.
     pub fn section(&mut self, heading: &str, html: String) {
         self.section_named(heading, heading, html);
     }
@@ -63,7 +63,7 @@ impl Page {
         &self.data
     }
 
-    /// The whole file.
+    /// The page as one HTML file, with its styles, scripts and data.
     pub fn render(&self) -> String {
         let title = escape(&self.title);
         let mut html = format!(

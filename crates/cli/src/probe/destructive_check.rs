@@ -55,7 +55,7 @@ impl DestructiveCheck {
         self.device_use.claim().map_err(|why| refused(&why.to_string()))
     }
 
-    /// It is a block device, not a file.
+    /// True for a block device, false for a file.
     pub fn is_device(&self) -> bool {
         self.device_use.is_device
     }

@@ -30,15 +30,15 @@ use tailcut_ssd::{Precondition, Preset, Ssd};
 
 /// The results of a probe and the estimate derived from them.
 pub struct ProbeOutcome {
-    /// The name that the user gave.
+    /// Name of the drive as the user gave it: a path or a preset.
     pub name: String,
     /// Notes about how it was measured, each as a sentence.
     pub notes: Vec<String>,
-    /// The measurements.
+    /// The measurements of the drive.
     pub measured: Measured,
-    /// The simulated drive; none if not even one read was answered.
+    /// The simulated drive that was built from the measurements; `None` if not one read was answered.
     pub estimate: Option<Estimate>,
-    /// Both beside each other.
+    /// The metrics of the measured and of the simulated drive beside each other.
     pub comparison: Vec<Comparison>,
 }
 

@@ -10,7 +10,7 @@ use tailcut_study::Row;
 /// Figures by test, case and quantity.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReferenceResults {
-    /// Where they come from.
+    /// Path of the file that the figures come from.
     pub name: String,
     figures: BTreeMap<(String, String, String), f64>,
 }
@@ -34,7 +34,7 @@ impl ReferenceResults {
         Ok(ReferenceResults { figures: figures.map_err(refused)?, name })
     }
 
-    /// The figure that belongs to a row.
+    /// The reference figure for a row of a test; `None` if the file has none.
     pub fn figure(&self, test: Test, row: &Row) -> Option<f64> {
         self.figures.get(&(plain(test.name()), plain(&row.case), plain(&row.quantity))).copied()
     }

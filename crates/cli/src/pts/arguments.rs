@@ -111,7 +111,7 @@ impl PtsArguments {
         if tests.is_empty() { USUAL.to_vec() } else { tests }
     }
 
-    /// The device class.
+    /// The device class whose form of the tests is run; enterprise unless `--client` is given.
     pub fn form(&self) -> Form {
         if self.client { Form::Client } else { Form::Enterprise }
     }

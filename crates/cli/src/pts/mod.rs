@@ -31,21 +31,21 @@ use tailcut_study::Row;
 /// Facts about a drive and about how it is tested.
 #[derive(Clone, Debug)]
 pub struct Platform {
-    /// The model name that the drive reports.
+    /// Model name that the drive reports.
     pub model: String,
     /// The kind of drive: simulated in virtual time, emulated, a file, a block device.
     pub kind: &'static str,
-    /// Where it was found, or the preset that it is.
+    /// Path of the drive, or name of the preset that it is.
     pub name: String,
-    /// Bytes of the whole drive.
+    /// Size of the whole drive in bytes.
     pub capacity: u64,
-    /// Bytes that tests use.
+    /// Number of bytes of the drive that tests use, from its start.
     pub active: u64,
-    /// Requests that it takes at a time.
+    /// Maximum number of requests in flight that the drive accepts.
     pub depth: u32,
-    /// What stands for a write cache that is on or off.
+    /// What represents a write cache that is enabled or disabled, in words.
     pub write_cache: &'static str,
-    /// The method of purging.
+    /// How the drive is purged, in words.
     pub purge: &'static str,
     /// Notes on all tests, each as a sentence.
     pub notes: Vec<String>,
@@ -53,16 +53,16 @@ pub struct Platform {
 
 /// A test that was carried out, as far as it came.
 pub struct Tested {
-    /// All that it found.
+    /// The test with all results so far.
     pub procedure: Procedure,
-    /// How it ended; `None` while it is running.
+    /// How the test ended; `None` while it is running.
     pub end: Option<End>,
-    /// Share of the drive that its last purge reached.
+    /// Share of the drive that the last purge reached, 0 … 1; `None` before a purge.
     pub purged: Option<f64>,
 }
 
 impl Tested {
-    /// All loads of its stages.
+    /// All loads of the test's stages.
     pub fn cells(&self) -> Vec<Cell> {
         self.procedure.stages().iter().flat_map(|stage| stage.work.cells()).collect()
     }
@@ -90,15 +90,15 @@ const WIDENED: &str = "I/Os that are no multiple of 4 KiB are widened to blocks:
 
 /// All tests of a drive.
 pub struct Report {
-    /// The drive, and the way to it.
+    /// The drive under test, and how it is reached.
     pub platform: Platform,
-    /// The settings of the tests.
+    /// The settings that all tests share.
     pub settings: Settings,
-    /// Seed of places and contents.
+    /// Seed of addresses and contents.
     pub seed: u64,
-    /// The tests so far.
+    /// The tests that have begun, in order.
     pub tests: Vec<Tested>,
-    /// Results to compare with.
+    /// Results of the same tests to compare with; `None` unless they were given.
     pub other: Option<ReferenceResults>,
 }
 

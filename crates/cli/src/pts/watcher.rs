@@ -15,12 +15,12 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Nothing has begun.
+    /// A watcher of tests that have not begun; `quiet` hides the progress.
     pub fn new(interrupt: Interrupt, quiet: bool) -> Watcher {
         Watcher { waiting: Waiting::new("opening", quiet), interrupt, since: Cell::new(Instant::now()) }
     }
 
-    /// A test begins.
+    /// Notes that a test begins now, and shows its progress.
     pub fn begins_test(&self, procedure: &Procedure) {
         self.since.set(Instant::now());
         self.show(procedure);

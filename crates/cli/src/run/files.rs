@@ -28,18 +28,18 @@ pub const CURVE: &str = "curve.csv";
 /// Seconds that the run took. The only file that differs between two runs of one scenario.
 pub(super) const ELAPSED: &str = "elapsed.txt";
 
-/// What `report.json` holds.
+/// The content of `report.json`, from which a run is shown, explained and repeated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Saved {
-    /// The report.
+    /// The report of the run.
     #[serde(flatten)]
     pub report: Report,
-    /// What charts need beside it.
+    /// Fine curves, bands of latency and the timeline, for charts.
     #[serde(default)]
     pub detail: Detail,
     /// True when lines of the trace that cannot be read were skipped.
     pub skip_bad_lines: bool,
-    /// The complete scenario as TOML.
+    /// The complete scenario of the run as TOML.
     pub scenario: String,
 }
 

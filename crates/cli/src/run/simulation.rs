@@ -22,15 +22,15 @@ use tailcut_workload::Problem;
 
 /// A run with results.
 pub struct Simulated {
-    /// The report.
+    /// The report of the run.
     pub report: Report,
-    /// What charts need beside it.
+    /// Fine curves, bands of latency and the timeline, for charts.
     pub detail: Detail,
-    /// The full measurements.
+    /// All statistics of the measured requests.
     pub stats: Stats,
-    /// Its requests, if they were to be kept.
+    /// The requests of the measurement; `None` unless they were to be kept.
     pub columns: Option<RequestLog>,
-    /// How the run ended.
+    /// How the run ended: as the scenario specifies, or why not.
     pub ending: Ending,
 }
 
@@ -87,9 +87,9 @@ impl From<Failure> for NotRun {
 /// What is recorded of a run beside its report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Keep {
-    /// Statistics over time.
+    /// Whether statistics over time are recorded.
     pub timeline: bool,
-    /// Every request, up to this number.
+    /// Maximum number of requests that are recorded one by one; `None` for none.
     pub requests: Option<usize>,
 }
 

@@ -100,11 +100,11 @@ impl Section {
 /// A key with its value.
 #[derive(Clone, Debug)]
 pub struct Item {
-    /// Where the key stands.
+    /// Place of the key in the text.
     pub key: Place,
-    /// Where the value stands.
+    /// Place of the value in the text.
     pub place: Place,
-    /// The value.
+    /// The value as it was read.
     pub value: Value,
 }
 

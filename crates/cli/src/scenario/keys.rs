@@ -11,7 +11,7 @@ use tailcut_base::config::{Configure, KeyVisitor, Names};
 /// A key, or a section of keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// The path with dots, as `--set` takes it.
+    /// Path of the key with dots, as `--set` takes it.
     pub path: String,
     /// One sentence: meaning, unit, and what is special about it.
     pub doc: &'static str,
@@ -133,7 +133,7 @@ pub fn markdown(keys: &[Key]) -> String {
     text.trim_start().to_owned()
 }
 
-/// The keys for programs.
+/// The keys as JSON, for programs.
 pub fn to_json(keys: &[Key]) -> serde_json::Value {
     let entry = |key: &Key| {
         json!({

@@ -16,21 +16,21 @@ pub struct Source {
 /// A piece of one of the texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Which text, by its number in the order of reading.
+    /// Number of the text, in the order of reading.
     pub source: usize,
-    /// Bytes from the start of that text.
+    /// Range of bytes in the text.
     pub span: Range<usize>,
 }
 
 impl Place {
-    /// A place in the text of that number.
+    /// The bytes `span` of the text with number `source`.
     pub fn new(source: usize, span: Range<usize>) -> Place {
         Place { source, span }
     }
 }
 
 impl Source {
-    /// A file of that name, already read.
+    /// A file named `name` with the content `text`; nothing is read.
     pub fn file(name: impl Into<String>, text: impl Into<String>) -> Source {
         Source { name: name.into(), text: text.into() }
     }
@@ -48,7 +48,7 @@ impl Source {
         Source { name: String::new(), text: text.into() }
     }
 
-    /// The whole text.
+    /// The whole text of the scenario.
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -50,12 +50,12 @@ pub fn time(value: Nanos) -> String {
     exact_time(value)
 }
 
-/// A size: `4KiB`.
+/// Spells a size exactly, in the largest unit that divides it, such as `4KiB`.
 pub fn bytes(value: u64) -> String {
     exact_bytes(value)
 }
 
-/// A rate: `333MB/s`.
+/// Spells a rate in bytes per second exactly, such as `333MB/s`.
 pub fn rate(value: u64) -> String {
     exact_rate(value)
 }
@@ -78,7 +78,7 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// A whole number.
+/// Spells a whole number in decimal digits.
 pub fn count(value: u64) -> String {
     value.to_string()
 }

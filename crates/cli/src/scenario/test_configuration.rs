@@ -19,13 +19,13 @@ tailcut_base::choice! {
 /// The whole scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestConfiguration {
-    /// Seed of every random stream.
+    /// Seed of all random streams.
     pub seed: u64,
-    /// Name for reports.
+    /// A name for reports: the key whose value is a text.
     pub title: String,
-    /// The device.
+    /// The device of the test configuration.
     pub device: Device,
-    /// The load.
+    /// The load of the test configuration.
     pub load: Load,
 }
 
@@ -34,26 +34,26 @@ pub struct TestConfiguration {
 pub struct Device {
     /// Whether there is a write-back buffer.
     pub buffer: bool,
-    /// Bytes of a page.
+    /// Size of a page in bytes.
     pub page: u64,
-    /// Bytes of the buffer.
+    /// Size of the write-back buffer in bytes.
     pub buffer_size: u64,
-    /// The medium.
+    /// The flash of the device: a section within a section.
     pub flash: Flash,
-    /// Victim policy.
+    /// The victim policy: the key whose value is chosen by name.
     pub victim: Victim,
 }
 
 /// The medium.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flash {
-    /// Sensing times by page type.
+    /// Sensing time of each page type.
     pub read: Vec<Nanos>,
-    /// Program time.
+    /// Time to program a page.
     pub program: Nanos,
     /// Bus rate in bytes per second.
     pub bus: u64,
-    /// Planes of a die.
+    /// Number of planes of each die.
     pub planes: u32,
 }
 
@@ -62,9 +62,9 @@ pub struct Flash {
 pub struct Load {
     /// Share of reads, parts per million.
     pub reads: u32,
-    /// Exponent of the Zipf distribution.
+    /// Exponent of the Zipf distribution of addresses.
     pub skew: f64,
-    /// Requests in flight.
+    /// Number of requests in flight.
     pub depth: u64,
 }
 

@@ -182,7 +182,7 @@ impl Served {
         matches!(self, Served::Drives { is_new: true, .. })
     }
 
-    /// True for an array.
+    /// True if an array of drives is served.
     pub fn is_array(&self) -> bool {
         matches!(self, Served::Drives { scenario, .. } if scenario.array.drives > 0)
     }

@@ -25,11 +25,11 @@ const FIRST_EVERY: Duration = Duration::from_secs(1);
 pub struct Head {
     /// The kind of the file: always [`Head::KIND`].
     pub tailcut: String,
-    /// Version of the program.
+    /// Version of tailcut that wrote the history.
     pub version: String,
-    /// What is served, in words.
+    /// What is served, in words: exports of a block server, or a store.
     pub what: String,
-    /// Seconds between moments.
+    /// Seconds between two moments of the history.
     pub every_s: u64,
     /// The metrics by name: their kind in the words of Prometheus, and what they mean.
     pub metrics: BTreeMap<String, (String, String)>,
@@ -40,10 +40,10 @@ impl Head {
     pub const KIND: &str = "history";
 }
 
-/// Any other line.
+/// A line of a history but the first: the metrics at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Moment {
-    /// When: seconds since 1970.
+    /// When the metrics were read, in seconds of Unix time.
     pub at: f64,
     /// The metrics that are not zero, by name with labels.
     pub values: BTreeMap<String, f64>,

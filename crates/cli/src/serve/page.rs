@@ -79,7 +79,7 @@ pub struct ServerState {
 }
 
 impl ServerState {
-    /// A look at it.
+    /// The counters of a running server at this moment, summed over its drives.
     pub fn of(server: &Server<AnyDrive>) -> ServerState {
         let mut glance = ServerState { requests: 0, bytes: 0, connections: 0 };
         for live in server.live() {

@@ -12,11 +12,11 @@ use tailcut_study::{Options, Table};
 #[derive(Debug)]
 pub struct DriveTest {
     test: Test,
-    /// Its name on the command line.
+    /// Name of the test on the command line.
     pub id: &'static str,
-    /// Its title, in one line.
+    /// Title of the test, in one line.
     pub title: &'static str,
-    /// The specification and the section.
+    /// The specification that defines the test, and the section.
     pub source: &'static str,
 }
 
@@ -75,9 +75,9 @@ pub const ALL: [DriveTest; 8] = [
 
 /// What became of a drive test.
 pub struct Carried {
-    /// The measurements, also of a test that did not come to its end; `None` without any figure.
+    /// The measurements, also of a test that was ended early; `None` without any figure.
     pub table: Option<Table>,
-    /// How the runs ended.
+    /// Whether the test came to its end, or why it did not.
     pub ended: Result<(), Failure>,
 }
 
@@ -99,7 +99,7 @@ impl DriveTest {
         Ok(Carried { table: (!table.rows.is_empty()).then_some(table), ended: report.ended() })
     }
 
-    /// Its stages, in words.
+    /// The stages of the test with these options in words, one line each.
     ///
     /// # Errors
     /// A drive that cannot be tested.

@@ -22,17 +22,17 @@ impl Entry {
         Entry::papers().into_iter().chain([Entry::RealDrives]).chain(tests).collect()
     }
 
-    /// What papers reported.
+    /// The studies that reproduce papers, in the order in which they are listed.
     pub fn papers() -> Vec<Entry> {
         tailcut_study::all().iter().copied().map(Entry::Paper).collect()
     }
 
-    /// The one of that name.
+    /// The study with this name on the command line, if there is one.
     pub fn by_id(id: &str) -> Option<Entry> {
         Entry::all().into_iter().find(|entry| entry.id() == id)
     }
 
-    /// Its name on the command line.
+    /// Name of the study on the command line.
     pub fn id(self) -> &'static str {
         match self {
             Entry::Paper(study) => study.id(),
@@ -41,7 +41,7 @@ impl Entry {
         }
     }
 
-    /// Its title, in one line.
+    /// Title of the study, in one line.
     pub fn title(self) -> &'static str {
         match self {
             Entry::Paper(study) => study.title(),

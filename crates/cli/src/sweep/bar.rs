@@ -16,7 +16,7 @@ impl Bar {
         Bar { bar: terminal::Progress::counting("runs", label, None, quiet), before: None }
     }
 
-    /// Shows how far it is.
+    /// Shows the progress of the sweep.
     pub fn show(&mut self, progress: Progress) {
         let before = *self.before.get_or_insert(progress.done);
         self.bar.expect(Some(progress.all - before));

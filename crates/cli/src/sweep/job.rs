@@ -12,7 +12,7 @@ use crate::scenario::{self, Comments, Source};
 pub struct Job {
     /// The digest of the point; see [`Point::digest`].
     pub digest: String,
-    /// Its resolved scenario as TOML.
+    /// The resolved scenario of the job as TOML.
     pub scenario: String,
 }
 

@@ -16,18 +16,18 @@ pub const FINER: [f64; 17] = [
 /// A run with a result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// The report, as `report.json` has it.
+    /// The report of the run, as `report.json` has it.
     pub report: Value,
     /// The percentiles of [`FINER`], by kind of request.
     pub percentiles: BTreeMap<String, Vec<FinePercentile>>,
 }
 
-/// One percentile.
+/// One percentile of the latencies of one kind of request.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FinePercentile {
     /// Per cent of the requests that were no slower.
     pub percentile: f64,
-    /// Their latency; at most 0.1 % too high.
+    /// The latency in ns that `percentile` per cent of the requests did not exceed; at most 0.1 % too high.
     pub ns: u64,
     /// False when fewer than ten requests were slower.
     pub resolved: bool,
@@ -39,7 +39,7 @@ pub struct FinePercentile {
 pub enum RunResult {
     /// The run has a result.
     Outcome(Box<Outcome>),
-    /// Without; why.
+    /// The run has no result, for this reason.
     Failed(String),
 }
 
@@ -55,7 +55,7 @@ impl Outcome {
         }
     }
 
-    /// A report alone.
+    /// An outcome with a report and no finer percentiles.
     pub fn bare(report: Value) -> Outcome {
         Outcome { report, percentiles: BTreeMap::new() }
     }
@@ -65,7 +65,7 @@ impl Outcome {
         self.percentiles.get(kind)?.iter().find(|point| point.percentile == percentile).copied()
     }
 
-    /// The digest of the history of its requests.
+    /// Digest of the history of the run's requests; `None` if the report has none.
     pub fn history(&self) -> Option<&str> {
         self.report["digest"].as_str()
     }
@@ -89,7 +89,7 @@ impl RunResult {
         }
     }
 
-    /// The result, if there is one.
+    /// The outcome of the run; `None` if it failed.
     pub fn outcome(&self) -> Option<&Outcome> {
         match self {
             RunResult::Outcome(outcome) => Some(outcome),
@@ -97,7 +97,7 @@ impl RunResult {
         }
     }
 
-    /// Why there is none.
+    /// Why the run failed; `None` if it has an outcome.
     pub fn error(&self) -> Option<&str> {
         match self {
             RunResult::Outcome(_) => None,

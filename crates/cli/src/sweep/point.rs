@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 /// A resolved scenario with its identity.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// All of it.
+    /// The resolved scenario, which alone determines the result.
     pub scenario: Scenario,
     /// 32 hexadecimal digits: equal for equal scenarios, versions and contents of the trace.
     pub digest: String,

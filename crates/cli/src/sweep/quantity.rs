@@ -64,14 +64,14 @@ pub struct Figure {
 /// Why a text is none of the language, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misread {
-    /// The bytes of the text that are wrong.
+    /// Range of bytes of the text that is wrong.
     pub span: Range<usize>,
     /// What is wrong and what would be right.
     pub message: String,
 }
 
 impl Misread {
-    /// Something wrong with these bytes.
+    /// An error in the bytes `span` of a text.
     pub fn new(span: Range<usize>, message: impl Into<String>) -> Misread {
         Misread { span, message: message.into() }
     }
@@ -106,7 +106,7 @@ impl Quantity {
         parse_trimmed(trimmed).map_err(|misread| misread.shifted(start))
     }
 
-    /// Its unit.
+    /// Unit of the quantity's values.
     pub fn unit(&self) -> Unit {
         match &self.what {
             QuantityKind::Percentile(_) | QuantityKind::Named(Name::Mean | Name::Max) => Unit::Nanos,
@@ -119,7 +119,7 @@ impl Quantity {
         }
     }
 
-    /// Whether more of it is better.
+    /// Whether higher values of the quantity are better.
     pub fn more_is_better(&self) -> bool {
         match &self.what {
             QuantityKind::Percentile(_) => false,

@@ -50,7 +50,7 @@ impl Records {
         Ok(Records { known, file: Some((path, file)) })
     }
 
-    /// Whether the run of that digest is finished.
+    /// Whether the run with this digest is recorded, as a success or a failure.
     pub fn has(&self, digest: &str) -> bool {
         self.known.contains_key(digest)
     }

@@ -12,9 +12,9 @@ use tailcut_sim::measured::{self, Run};
 /// How far a sweep is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Runs that have ended, now or earlier.
+    /// Number of runs that have ended, now or in an earlier sweep.
     pub done: u64,
-    /// All runs.
+    /// Number of runs of the sweep, ended or not.
     pub all: u64,
 }
 

@@ -5,22 +5,22 @@ use tailcut_base::quantity::{show_count, show_rate, show_time, show_years};
 /// The unit of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Nanoseconds.
+    /// A time in nanoseconds.
     Nanos,
-    /// Bytes per second.
+    /// A rate in bytes per second.
     BytesPerSecond,
-    /// Things per second.
+    /// A rate of requests or other things per second.
     PerSecond,
     /// Years of 365 days.
     Years,
-    /// A factor.
+    /// A factor, such as write amplification.
     Times,
     /// A bare number: counts, shares.
     Plain,
 }
 
 impl Unit {
-    /// Its symbol in results; empty for a bare number.
+    /// The symbol of the unit in results, such as `ns`; empty for a number without a unit.
     pub fn symbol(self) -> &'static str {
         match self {
             Unit::Nanos => "ns",
@@ -32,13 +32,13 @@ impl Unit {
         }
     }
 
-    /// The unit with that symbol.
+    /// The unit with this symbol, if there is one.
     pub fn by_symbol(symbol: &str) -> Option<Unit> {
         let all = [Unit::Nanos, Unit::BytesPerSecond, Unit::PerSecond, Unit::Years, Unit::Times, Unit::Plain];
         all.into_iter().find(|unit| unit.symbol() == symbol)
     }
 
-    /// A value for people.
+    /// Formats a value for people, in a suitable multiple of the unit.
     pub fn show(self, value: f64) -> String {
         match self {
             Unit::Nanos => show_time(value),

@@ -20,7 +20,7 @@ struct Part {
 }
 
 impl Bars {
-    /// A chart without bars.
+    /// A bar chart without bars.
     pub fn new() -> Bars {
         Bars::default()
     }

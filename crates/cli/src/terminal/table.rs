@@ -8,9 +8,9 @@ use std::io::IsTerminal;
 /// Where the content of a column stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// Words.
+    /// To the left, for words.
     Left,
-    /// Numbers.
+    /// To the right, for numbers.
     Right,
 }
 
@@ -64,7 +64,7 @@ impl Table {
         self
     }
 
-    /// Whether there is no row yet.
+    /// True if the table has no rows yet.
     pub fn is_empty(&self) -> bool {
         self.inner.is_empty()
     }

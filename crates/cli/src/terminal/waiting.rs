@@ -16,7 +16,7 @@ impl Waiting {
         if is_long { Waiting::new(what, quiet) } else { Waiting(None) }
     }
 
-    /// Shows `what` until it is dropped.
+    /// Shows a spinner with the text `what` until it is dropped; nothing if `quiet` or off a terminal.
     #[expect(clippy::missing_panics_doc, reason = "the template is a constant")]
     pub fn new(what: impl Into<String>, quiet: bool) -> Waiting {
         if quiet || !std::io::stderr().is_terminal() {
@@ -29,7 +29,7 @@ impl Waiting {
         Waiting(Some(bar))
     }
 
-    /// Replaces the text.
+    /// Replaces the text beside the spinner.
     pub fn show(&self, what: String) {
         if let Some(bar) = &self.0 {
             bar.set_message(what);

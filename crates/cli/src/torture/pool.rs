@@ -37,32 +37,32 @@ impl Plans {
 pub struct Search {
     /// The first number: a seed, or an event.
     pub first: u64,
-    /// How many; without end if that is left open.
+    /// Number of seeds to run; `None` for no limit.
     pub count: Option<u64>,
-    /// How long new runs begin.
+    /// Time after which no new runs begin; `None` for no limit.
     pub time: Option<Duration>,
-    /// The plans to run.
+    /// Where plans come from: seeds, or one plan with a power cut at each event.
     pub plans: Plans,
-    /// A bug to be found.
+    /// A planted bug that the checkers must find; `None` for the code as it is.
     pub mutant: Option<Mutant>,
-    /// Threads; one for each core if that is left open.
+    /// Number of threads; `None` for one per core.
     pub jobs: Option<usize>,
 }
 
 /// The results of the seeds.
 #[derive(Clone, Debug)]
 pub struct SearchResults {
-    /// Runs that have ended.
+    /// Number of runs that have ended.
     pub runs: u64,
-    /// Wall clock.
+    /// Duration of the search by the wall clock.
     pub took: Duration,
-    /// Of all runs; does not depend on their order.
+    /// Digest of all runs, independent of their order.
     pub digest: u64,
     /// The states and events that the runs reached.
     pub tally: Tally,
-    /// The lowest seed that broke a promise.
+    /// The lowest seed whose run broke a promise, and the violation; `None` if all were kept.
     pub found: Option<(u64, Violation)>,
-    /// The user asked to stop.
+    /// Whether the user stopped the search.
     pub interrupted: bool,
 }
 

@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tailcut_base::Time;
 use tailcut_torture::{Mutant, Outcome, Plan, Violation, run, shrink};
 
-/// A broken promise.
+/// A broken promise, with the smallest plan that breaks it.
 #[derive(Clone, Debug)]
 pub struct Verdict {
-    /// The broken promise.
+    /// The promise that was broken, and how.
     pub wrong: Violation,
     /// The smallest plan that was found to break it.
     pub plan: Plan,
-    /// The last events before.
+    /// The last events before the violation, oldest first.
     pub events: Vec<String>,
 }
 
@@ -28,7 +28,7 @@ pub fn attempt(plan: &Plan, mutant: Option<Mutant>, interrupt: &Interrupt) -> Op
 /// The budget of a search for a smaller plan, and what the search keeps.
 #[derive(Clone, Copy, Debug)]
 pub struct ShrinkBudget {
-    /// Runs at most.
+    /// Maximum number of runs that try smaller plans.
     pub tries: u32,
     /// The last events before the violation that are shown.
     pub events: usize,

@@ -22,13 +22,13 @@ use tailcut_base::{Class, Op, Spans, Status, Time};
 pub struct Core<B: Block> {
     /// The configuration; in an array that was opened, with the fixed settings from its superblock.
     pub config: ArrayConfig,
-    /// The drives.
+    /// The drives of the array: their requests in flight, their hold queues, and whether they serve.
     pub drives: Drives<B>,
-    /// Reads of stored blocks.
+    /// Reads of stored blocks, which may be reconstructed from other members.
     pub reads: Reads<B>,
-    /// Requests of the host.
+    /// Requests of the host that are in progress.
     pub requests: Requests<B>,
-    /// Write tokens, if drives share them.
+    /// Write tokens of the R-groups; `None` if the layout does not share tokens between drives.
     pub tokens: Option<Tokens>,
     /// Garbage collection windows, if drives collect in turn.
     turns: Option<Turns>,

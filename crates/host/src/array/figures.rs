@@ -27,7 +27,7 @@ pub struct Scrub {
 }
 
 impl Scrub {
-    /// True until it ends.
+    /// True while a scrub is in progress.
     pub fn is_running(&self) -> bool {
         self.is_running
     }

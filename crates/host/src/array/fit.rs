@@ -15,9 +15,9 @@ use crate::disk::{BLOCK_BYTES, Disk};
         smaller"
 )]
 pub struct TooSmall {
-    /// Blocks of the drive.
+    /// Number of blocks of 4 KiB of the drive.
     pub blocks: u64,
-    /// Blocks that the array uses of each drive.
+    /// Number of blocks of 4 KiB that the array uses of each drive.
     pub needed: u64,
 }
 

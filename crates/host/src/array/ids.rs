@@ -31,7 +31,7 @@ impl RGroups {
         RGroups { width }
     }
 
-    /// Drives per R-group.
+    /// Number of drives in each R-group.
     #[inline]
     pub fn width(self) -> usize {
         self.width

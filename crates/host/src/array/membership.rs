@@ -19,9 +19,9 @@ use std::fmt;
 pub struct Stale {
     /// Index in the list of given drives, from 0.
     pub drive: usize,
-    /// Member number that it had.
+    /// Member number of the drive when it belonged to the array.
     pub member: DriveId,
-    /// Why it is stale.
+    /// Why the array continued without the drive.
     pub cause: StaleCause,
 }
 

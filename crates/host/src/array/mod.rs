@@ -415,7 +415,7 @@ impl<B: Block> Array<B> {
         self.core.drives.integrity().is_none_or(integrity::Integrity::is_at_rest)
     }
 
-    /// Runs timers that have expired.
+    /// Runs the timers that have expired by `now`.
     pub fn advance(&mut self, now: Time) {
         self.core.drives.retry_refused(now);
         if self.is_recovery_due {
@@ -454,7 +454,7 @@ impl<B: Block> Array<B> {
         self.settle(now);
     }
 
-    /// Completions for the host.
+    /// Completions of requests of the host, to be taken by the caller.
     pub fn answers(&mut self) -> &mut Vec<Response<B>> {
         self.core.requests.answers()
     }

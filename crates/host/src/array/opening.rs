@@ -16,7 +16,7 @@ use tailcut_base::{Class, Op, Status, Time};
 /// An array found on drives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundArray {
-    /// Its latest superblock; absent drives count as missing in it.
+    /// The latest superblock of the array; drives that were not given count as missing in it.
     pub superblock: MemberSuperblock,
     /// For each member, the index of its drive among those given.
     pub order: IdVec<DriveId, Option<usize>>,

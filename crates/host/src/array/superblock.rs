@@ -69,21 +69,21 @@ impl MemberId {
 /// The superblock of one member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberSuperblock {
-    /// Identity of the array.
+    /// Random identity of the array, shared by the superblocks of all members.
     pub array: u128,
     /// Counts the changes of the superblock: the highest is the latest.
     pub generation: u64,
     /// Blocks of each drive that the array uses.
     pub drive_blocks: u64,
-    /// Layout of the data.
+    /// How blocks of the host are placed on the members.
     pub layout: LayoutKind,
-    /// Number of R-groups.
+    /// Number of R-groups that the drives are divided into; 1 for a RAID.
     pub groups: u32,
-    /// Member number of this drive.
+    /// Number of the drive among the members, from 0.
     pub member: DriveId,
-    /// State of each member.
+    /// State of each member: in sync, being rebuilt, or missing.
     pub presence: IdVec<DriveId, Presence>,
-    /// Identity of each member.
+    /// Random identity of the drive in the place of each member.
     pub ids: IdVec<DriveId, MemberId>,
     /// Parameters of the layout that are fixed at creation.
     pub shape: [u64; NUMBERS],
@@ -94,11 +94,11 @@ pub struct MemberSuperblock {
 /// Why a block is not a superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoSuperblock {
-    /// Foreign data.
+    /// The block holds other data, or none.
     Foreign,
     /// All zeros: the drive is blank.
     Blank,
-    /// A damaged superblock.
+    /// The block holds a superblock that is damaged.
     Damaged,
     /// A superblock of another format.
     Format(u32),

@@ -10,7 +10,7 @@ use std::fmt;
 pub struct Damage {
     /// First block affected, on the disk or on this part's range of it.
     pub block: u64,
-    /// The damaged structure.
+    /// The structure that is damaged: a superblock, a segment's head, ends or summary, or records.
     pub what: DamageKind,
 }
 

@@ -67,7 +67,7 @@ pub enum Lookup<'a> {
 /// A change of an item.
 #[derive(Clone, Copy, Debug)]
 pub enum Change<'a> {
-    /// Write it.
+    /// Write the item with this content and these attributes.
     Put(Put<'a>),
     /// Replace its expiry time and state.
     Amend {
@@ -76,20 +76,20 @@ pub enum Change<'a> {
         /// New state.
         state: State,
     },
-    /// Delete it.
+    /// Delete the item.
     Remove,
 }
 
 /// The content and attributes of a write.
 #[derive(Clone, Copy, Debug)]
 pub struct Put<'a> {
-    /// The value.
+    /// The value, or what is added to the current one.
     pub content: Content<'a>,
-    /// The client's flags.
+    /// The client's flags: 32 bits that are stored with the item and not interpreted.
     pub flags: u32,
     /// Expiry time in seconds of Unix time; 0 for never.
     pub expires: u32,
-    /// State flags of the item.
+    /// State flags of the item, such as stale and claimed.
     pub state: State,
     /// CAS value to set; None for a new one.
     pub cas: Option<u64>,
@@ -98,7 +98,7 @@ pub struct Put<'a> {
 /// The value of a write, absolute or relative to the current value.
 #[derive(Clone, Copy, Debug)]
 pub enum Content<'a> {
-    /// Replace the value.
+    /// Replaces the value with these bytes.
     New(&'a [u8]),
     /// Append to the current value.
     After(&'a [u8]),
@@ -127,13 +127,13 @@ pub enum Refused {
 /// Counters of an engine, since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// Items found in memory.
+    /// Lookups of items that were found in memory.
     pub hits_in_memory: u64,
-    /// Items read from flash.
+    /// Lookups of items that were read from flash.
     pub hits_on_flash: u64,
-    /// Items written.
+    /// Changes of items that were stored, new items included.
     pub puts: u64,
-    /// Items evicted.
+    /// Items evicted, from memory or from flash; those moved from memory to flash are not.
     pub evicted: u64,
     /// Evicted items that were not admitted to flash.
     pub not_admitted: u64,
@@ -145,19 +145,19 @@ pub struct Figures {
     pub written: u64,
     /// Bytes of records copied by reclaim.
     pub copied: u64,
-    /// Tombstones written.
+    /// Tombstones written to flash: records that invalidate older ones of their key.
     pub tombstones: u64,
-    /// Damaged records read from flash.
+    /// Records read from flash that were damaged, with no intact copy.
     pub damaged: u64,
     /// Segments with a damaged end or summary, or with damage between records.
     pub damaged_segments: u64,
     /// Damaged segment ends, summaries, superblocks and record copies that were rewritten.
     pub repaired: u64,
-    /// Failed disk reads.
+    /// Reads of the disk that failed, for clients, reclaim and recovery.
     pub failed_reads: u64,
     /// Reads from flash that found another key with an equal hash.
     pub strangers: u64,
-    /// Segments reclaimed.
+    /// Segments of flash reclaimed and free again.
     pub reclaimed: u64,
 }
 
@@ -186,11 +186,11 @@ counters!(TierFigures: evicted_unfetched, evicted_on_flash, expired_evicted, exp
 pub struct FlashUse {
     /// Items that are on flash and not in memory.
     pub items: u64,
-    /// Segments without records.
+    /// Segments of the flash tier without records.
     pub free_segments: u64,
     /// Segments with records, replaced ones included.
     pub used_segments: u64,
-    /// Bytes per segment.
+    /// Length of a segment of the flash tier in bytes.
     pub segment_bytes: u64,
 }
 
@@ -252,7 +252,7 @@ impl Engine {
         self.seed
     }
 
-    /// Hash of a key.
+    /// Hash of a key, by which its item is indexed.
     #[inline]
     pub fn hash(&self, key: &[u8]) -> KeyHash {
         KeyHash::of(self.seed, key)
@@ -367,7 +367,7 @@ impl Engine {
         })
     }
 
-    /// The engine's counters.
+    /// Counters of the engine since it was opened.
     pub fn figures(&self) -> &Figures {
         &self.figures
     }
@@ -382,7 +382,7 @@ impl Engine {
         self.index.bytes()
     }
 
-    /// The engine's settings.
+    /// The settings that the engine was opened with.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }

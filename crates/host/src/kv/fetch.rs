@@ -47,7 +47,7 @@ pub(super) struct FetchRequest {
 /// The result of a fetch.
 #[derive(Debug)]
 pub struct Fetched {
-    /// The ticket passed to [`Engine::fetch`].
+    /// The number that was passed to [`Engine::fetch`], to match the result to its request.
     pub ticket: u32,
     /// The item's current value is unknown: the read failed, the record is damaged, or a newer version may be
     /// lost.
@@ -75,7 +75,7 @@ impl Fetched {
         matches!(self.place, Place::Log { .. })
     }
 
-    /// The requested key.
+    /// The key that was fetched, whether or not its item was found.
     pub fn key(&self) -> &[u8] {
         &self.key
     }

@@ -8,16 +8,16 @@ use std::ops::Range;
 /// An item in memory or on flash.
 #[derive(Clone, Copy, Debug)]
 pub struct Item<'a> {
-    /// Its header.
+    /// Lengths, flags, times and CAS value of the item.
     pub header: Header,
-    /// Its key.
+    /// The key of the item, 1 to 250 bytes.
     pub key: &'a [u8],
-    /// Its value.
+    /// The value of the item.
     pub value: Value<'a>,
 }
 
 impl Item<'_> {
-    /// Its state flags.
+    /// State flags of the item, such as stale and claimed.
     pub fn state(&self) -> State {
         self.header.state
     }
@@ -26,7 +26,7 @@ impl Item<'_> {
 /// A value in memory or on flash.
 #[derive(Clone, Copy, Debug)]
 pub enum Value<'a> {
-    /// A contiguous value.
+    /// A value whose bytes are contiguous.
     Slice(&'a [u8]),
     /// A value in blocks that were read from flash.
     Blocks {

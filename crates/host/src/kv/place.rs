@@ -49,7 +49,7 @@ impl Place {
         }
     }
 
-    /// Decodes a place.
+    /// Decodes a place from a number that [`Place::encode`] returned.
     #[inline]
     pub fn decode(bits: u64) -> Place {
         match bits >> 41 & 1 {

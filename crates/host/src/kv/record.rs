@@ -37,13 +37,13 @@ pub struct Header {
     pub key: u8,
     /// Record type and state; see [`State`].
     pub state: State,
-    /// The client's flags.
+    /// The client's flags: 32 bits that are stored with the item and not interpreted.
     pub flags: u32,
     /// Expiry time in seconds of Unix time; 0 for never.
     pub expires: u32,
     /// Time of the last access in seconds of Unix time, as far as known.
     pub accessed: u32,
-    /// Its CAS value.
+    /// CAS value of the item: a number that changes with it.
     pub cas: u64,
     /// In memory: encoded place of the same record on flash, or 0. Read from flash: sequence of the record's
     /// segment.
@@ -251,7 +251,7 @@ impl Salt {
 pub struct FlashHeader {
     /// The header; its `home` is the sequence of the segment.
     pub header: Header,
-    /// See [`Stamp::durable`].
+    /// Number of durable blocks of the segment when the record was written; see [`Stamp::durable`].
     pub durable: u16,
     /// Checksum of header and key.
     checksum: u32,
@@ -306,7 +306,7 @@ pub fn header_checksum<'a>(header: &Header, stamp: &Stamp, key: impl Iterator<It
     sum.value()
 }
 
-/// Checksum of a value.
+/// Checksum of a value, given in pieces.
 #[inline]
 pub fn checksum_of<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> u32 {
     let mut sum = Crc32c::new();

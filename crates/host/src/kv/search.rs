@@ -32,7 +32,7 @@ pub(super) struct Search {
 pub(super) struct Searched {
     /// All records with intact headers and keys, in their order.
     pub entries: Vec<Entry>,
-    /// See [`super::log::format::Foot::buried`].
+    /// The latest segment in which a tombstone of this one invalidates a record; 0 without tombstones.
     pub buried: u64,
     /// A record states that blocks of this segment were durable; so was everything written to older segments.
     pub has_durable: bool,

@@ -20,7 +20,7 @@ pub struct Settings {
     pub may_evict_store: bool,
     /// When items are appended to the log.
     pub append: Append,
-    /// Blocks per segment on flash.
+    /// Length of a segment of the log on flash, in blocks of 4 KiB.
     pub segment_blocks: u32,
     /// Longest time that appended data waits in memory for more to share its write.
     pub patience: Nanos,

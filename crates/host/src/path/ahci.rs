@@ -33,9 +33,9 @@ impl Wiring for OneInterrupt {
 /// The ports of an AHCI controller that have drives.
 #[derive(Clone, Copy, Debug)]
 pub struct AhciPorts {
-    /// Their number, 1 … [`PORTS`].
+    /// Number of ports with a drive, 1 … [`PORTS`].
     pub count: u32,
-    /// Command slots of each, 1 … [`SLOTS`].
+    /// Number of command slots of each port, 1 … [`SLOTS`].
     pub slots: u32,
 }
 

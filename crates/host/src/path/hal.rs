@@ -23,9 +23,9 @@ pub type QueueId = u32;
 /// A tag: a slot in a queue of the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tag {
-    /// The queue.
+    /// The queue of the controller that the tag belongs to.
     pub queue: QueueId,
-    /// Slot number in the queue.
+    /// Number of the slot in its queue, from 0.
     pub number: u32,
 }
 

@@ -26,11 +26,11 @@ impl Wiring for QueuePairs {
 /// NVMe drives of one kind.
 #[derive(Clone, Copy, Debug)]
 pub struct NvmeDrives {
-    /// Their number.
+    /// Number of drives, at least 1.
     pub count: u32,
-    /// Queue pairs of each; more cores than pairs share them.
+    /// Number of queue pairs of each drive, at least 1; if there are more cores than pairs, they share them.
     pub pairs: u32,
-    /// Entries of each queue.
+    /// Number of entries of each queue, at least 1.
     pub depth: u32,
 }
 

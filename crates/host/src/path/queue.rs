@@ -12,7 +12,7 @@ use tailcut_base::{Nanos, Time};
 /// A completion taken from the controller; its tag is free again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fetched {
-    /// The request.
+    /// The request that has completed.
     pub request: RequestId,
     /// The queue of the freed tag.
     pub queue: QueueId,
@@ -43,7 +43,7 @@ impl PathQueue {
         }
     }
 
-    /// The controller.
+    /// The controller that requests are issued to.
     pub fn controller(&self) -> &Controller {
         &self.controller
     }
@@ -144,9 +144,9 @@ impl PathQueue {
 /// State of a thread's request, as seen before the thread waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiter {
-    /// Its completion has been taken from the controller.
+    /// Whether the completion of the request has been taken from the controller.
     pub is_fetched: bool,
-    /// It has been post-processed.
+    /// Whether the completion of the request has been post-processed.
     pub is_finished: bool,
 }
 

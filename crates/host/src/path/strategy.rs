@@ -49,7 +49,7 @@ tailcut_base::choice! {
 pub enum Layers {
     /// Block layer request queue, SCSI and ATA layers.
     Scsi,
-    /// A single driver.
+    /// A single driver, without the layers of SCSI.
     Direct,
 }
 
@@ -69,7 +69,7 @@ pub enum Finisher {
     Fetcher,
     /// A software interrupt on the issuing core.
     SoftInterrupt,
-    /// The interrupt thread.
+    /// A thread that the interrupt handler wakes.
     InterruptThread,
     /// The waiting thread, woken by the context that fetched the completion; it stays on its core.
     Waiter,
@@ -89,7 +89,7 @@ pub enum Issuer {
 pub enum Wait {
     /// It sleeps until it is woken.
     Sleep,
-    /// It spins.
+    /// It spins until its request has completed.
     Spin,
     /// It sleeps until the drive announces the completion, then spins.
     UntilNotice,
@@ -109,28 +109,29 @@ impl Hints {
     pub const READS_BELOW: u32 = 16;
 }
 
-/// An I/O strategy.
+/// An I/O strategy: how requests are issued, how completions are found, and how threads wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Strategy {
-    /// Software layers that a request passes.
+    /// The software layers that a request passes on its way to the driver.
     pub layers: Layers,
-    /// Completions raise interrupts.
+    /// Whether completions raise interrupts; otherwise threads poll for them.
     pub interrupts: bool,
-    /// How many completions an interrupt handler serves.
+    /// Number of completions that an interrupt handler serves.
     pub drain: Drain,
-    /// Context that post-processes completions.
+    /// The context that post-processes completions and wakes the waiting threads.
     pub finisher: Finisher,
-    /// Context that issues requests that found no tag.
+    /// The context that issues requests that found no tag.
     pub issuer: Issuer,
     /// Every thread that enters the path serves one completion of another thread on entry, and one on exit.
     pub cooperates: bool,
-    /// A thread polls for completions on a timer.
+    /// Whether a thread polls for completions on a timer.
     pub has_poll_thread: bool,
-    /// How a thread waits.
+    /// Whether a thread waits for its request asleep, spinning, or asleep until the drive announces its
+    /// completion.
     pub wait: Wait,
-    /// A thread spins for a write that fits in the drive's buffer.
+    /// Whether a thread spins for a write that fits in the drive's buffer.
     pub spins_on_buffer_hits: bool,
-    /// Use of the drive's hints.
+    /// Which of the drive's hints on arriving requests threads use.
     pub hints: Hints,
     /// A handler leaves its interrupt masked, as Linux's network drivers do (NAPI), until the last thread
     /// that it has woken, or that has entered the path since, sleeps.

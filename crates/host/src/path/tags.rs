@@ -45,11 +45,11 @@ pub(super) struct Tags {
 /// The hardware queues of a controller.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HardwareQueues {
-    /// Number of queues.
+    /// Number of queues over all drives.
     pub count: u32,
-    /// Tags of each.
+    /// Number of tags of each queue.
     pub depth: u32,
-    /// Number of interrupts.
+    /// Number of interrupts of the controller.
     pub vectors: u32,
 }
 

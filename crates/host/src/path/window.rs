@@ -27,7 +27,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// A window that begins with `length`.
+    /// A window of `length`, which feedback adjusts if there is any.
     pub fn new(length: Nanos, has_feedback: bool) -> Window {
         Window { length, has_feedback }
     }

@@ -28,11 +28,11 @@ use tailcut_base::{Class, Status};
 /// Operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Read.
+    /// Read the bytes of the range.
     Read,
-    /// Write.
+    /// Write the bytes of the range.
     Write,
-    /// Write zeros.
+    /// Write zeros over the range.
     Zero {
         /// The zeros must be allocated.
         takes_room: bool,
@@ -46,15 +46,15 @@ pub enum Kind {
 /// A request for bytes.
 #[derive(Debug)]
 pub struct Ask {
-    /// The caller's identifier.
+    /// The caller's identifier, which the answer repeats.
     pub name: u32,
-    /// The operation.
+    /// What is requested: read, write, zero, trim or flush.
     pub kind: Kind,
     /// Force unit access: durable at completion.
     pub fua: bool,
-    /// Latency class.
+    /// Latency class, passed on to the disk.
     pub class: Class,
-    /// First byte.
+    /// Offset of the first byte on the disk; need not be a multiple of a block.
     pub offset: u64,
     /// Number of bytes; at least 1 except for a flush.
     pub bytes: u64,
@@ -65,7 +65,7 @@ pub struct Ask {
 /// Completion of a request.
 #[derive(Debug)]
 pub struct Answer {
-    /// The caller's identifier.
+    /// The caller's identifier, as the request gave it.
     pub name: u32,
     /// Status; of several parts, that of the first failure.
     pub status: Status,
@@ -279,7 +279,7 @@ impl Unaligned {
         }
     }
 
-    /// The next completed request.
+    /// Takes the oldest completion that has not been taken; `None` if there is none.
     pub fn next_answer(&mut self) -> Option<Answer> {
         self.answers.pop_front()
     }

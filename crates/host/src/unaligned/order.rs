@@ -42,7 +42,7 @@ struct Cell {
 /// The blocks of a request, and whether it changes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Claim {
-    /// First block.
+    /// Number of the first block.
     pub first: u64,
     /// Number of blocks; a claim of 0 blocks conflicts with none.
     pub blocks: u64,
@@ -80,7 +80,7 @@ impl Claim {
 }
 
 impl Order {
-    /// No requests.
+    /// An order without any request.
     pub fn new() -> Order {
         Order {
             cells: vec![Cell::default(); CELLS],

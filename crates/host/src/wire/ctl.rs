@@ -16,7 +16,7 @@ use tailcut_base::{BadValue, Time};
 pub struct AdminRequest {
     /// Target drive; None for the only drive, or for all of them.
     pub drive: Option<String>,
-    /// The request.
+    /// What the line requests of the server or drive.
     pub ask: Ask,
 }
 
@@ -43,7 +43,7 @@ pub enum Ask {
         /// A file or block device; None for an emulated drive like the others.
         path: Option<String>,
     },
-    /// List the requests.
+    /// List the requests that there are.
     Help,
 }
 
@@ -241,7 +241,7 @@ pub fn refusal(why: &str) -> String {
     format!("refused: {why}\n")
 }
 
-/// The list of requests.
+/// The list of requests of the control interface, as text.
 pub fn help() -> String {
     String::from(HELP)
 }

@@ -21,7 +21,7 @@ use tailcut_ssd::{Precondition, Ssd, SsdConfig};
 pub enum AnyDrive {
     /// A drive in memory, without delay.
     Memory(MemoryDrive),
-    /// An emulated SSD.
+    /// An SSD that is emulated in real time.
     Emulated(Box<EmulatedSsd>),
     /// A file or a block device.
     File(Box<FileDrive>),
@@ -206,7 +206,7 @@ pub struct Plan<'a> {
     pub making: ArrayMode,
     /// Whether to assemble an array although drives are missing that could be in use elsewhere.
     pub consent: Consent,
-    /// Where emulated drives run.
+    /// Whether emulated drives run in the loop that uses them, or on cores of their own.
     pub placement: Placement,
 }
 

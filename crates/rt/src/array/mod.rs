@@ -61,9 +61,9 @@ pub struct ServedArray<D> {
 /// Status of an array, for its operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrayStatus {
-    /// The array accepts requests.
+    /// Whether the array accepts requests.
     pub is_ready: bool,
-    /// Whether it is optimal, degraded or failed.
+    /// Whether the array is optimal, degraded or failed.
     pub condition: Condition,
     /// Progress of a rebuild in parts per million; `None` without a rebuild or if the layout does not report
     /// it.
@@ -146,12 +146,12 @@ impl<D: Drive> ServedArray<D> {
         Ok(served)
     }
 
-    /// The array.
+    /// The array machine that is served: its members, layout and counters.
     pub fn array(&self) -> &Array<Bytes> {
         &self.array
     }
 
-    /// A member drive; `None` if it is missing.
+    /// The drive in the place of a member; `None` if the member is missing.
     pub fn member(&self, member: usize) -> Option<&D> {
         self.drives[member].as_ref()
     }

@@ -12,7 +12,7 @@ use tailcut_host::wire::memcached::reply::{stat, stat_number};
 pub struct Health {
     /// None if the drive is not an array.
     pub array: Option<ArrayHealth>,
-    /// Why it accepts no more writes; see [`Drive::failure`].
+    /// Why the drive accepts no more writes; `None` if it does. See [`Drive::failure`].
     pub failure: Option<String>,
 }
 
@@ -27,14 +27,14 @@ pub struct ArrayHealth {
     scrubbed: Option<(u64, Scrub)>,
     /// Members whose new drives are being erased, before they are rebuilt.
     erasing: Vec<usize>,
-    /// State of each member, and faults of its reads.
+    /// State of each member, and the faults of its reads.
     pub members: Vec<(Presence, DriveFaults)>,
-    /// Counters of reads.
+    /// Reads of blocks of drives, by how they were served, since the array was opened.
     pub reads: ReadCounts,
 }
 
 impl Health {
-    /// Health of any drive.
+    /// The health of any drive, with that of its members if it is an array.
     pub fn of(drive: &AnyDrive) -> Health {
         let array = match drive {
             AnyDrive::Array(array, _) => Some(ArrayHealth::of(array)),
@@ -74,7 +74,7 @@ impl ArrayHealth {
         ArrayHealth { scrubbed: Some((count, Scrub::default())), ..self }
     }
 
-    /// Health of an array.
+    /// The condition of an array, its members and its maintenance.
     pub fn of<D: Drive>(array: &ServedArray<D>) -> ArrayHealth {
         let status = array.status();
         let core = array.array().core();

@@ -43,7 +43,7 @@ impl MetricsPage {
         Ok(MetricsPage { address, listeners, connections: VecDeque::new() })
     }
 
-    /// The address it listens on.
+    /// The address that the page listens on.
     pub fn address(&self) -> &Address {
         &self.address
     }

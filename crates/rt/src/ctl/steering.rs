@@ -12,9 +12,9 @@ use tailcut_host::wire::metrics::Metrics;
 /// An administrative request, and the sender that its response goes to.
 #[derive(Debug)]
 pub struct AdminRequest {
-    /// The request.
+    /// What is requested of the drive.
     pub ask: Ask,
-    /// Receives the response.
+    /// Receives the response, once the drive has replied.
     pub answer: Sender<Answer>,
 }
 

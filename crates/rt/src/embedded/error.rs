@@ -91,8 +91,8 @@ pub enum Error {
 #[derive(Debug, thiserror::Error)]
 #[error("{why}")]
 pub struct NotTaken {
-    /// Why it was not accepted.
+    /// Why the operation was not accepted: [`Error::Busy`] or [`Error::Closed`].
     pub why: Error,
-    /// The operation.
+    /// The operation with its key and value, to be submitted again.
     pub operation: Operation,
 }

@@ -76,7 +76,7 @@ pub enum Outcome {
 pub struct Completion {
     /// The number that the operation was submitted with.
     pub user_data: u64,
-    /// Result of the operation.
+    /// What the operation returned, or why it failed.
     pub result: Result<Outcome, Error>,
     pub(super) data: Data,
 }
@@ -84,7 +84,7 @@ pub struct Completion {
 /// An item that was found.
 #[derive(Debug)]
 pub struct Value {
-    /// The number that was stored with the item.
+    /// The number that was stored with the item by [`Operation::with_flags`]; 0 by default.
     pub flags: u32,
     /// A number that changes with every change of the item; see [`PutCondition::IfVersion`].
     pub version: u64,
@@ -148,7 +148,7 @@ impl Operation {
         Operation { verb: Verb::Flush, data: Data::default() }
     }
 
-    /// Deletes all items.
+    /// Deletes all items of the store.
     pub fn clear() -> Operation {
         Operation { verb: Verb::Clear, data: Data::default() }
     }
@@ -176,7 +176,7 @@ impl Operation {
         self
     }
 
-    /// Writes the item only under this condition.
+    /// Makes a write conditional on `case`; other operations stay as they are.
     #[must_use]
     pub fn only(mut self, case: PutCondition) -> Operation {
         if let Verb::Set { when, .. } = &mut self.verb {

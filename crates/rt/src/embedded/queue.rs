@@ -26,7 +26,7 @@ pub struct Queue {
 /// How long to wait for completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// Do not wait.
+    /// Return at once, whatever has completed.
     Not,
     /// Wait until there is one; return at once if nothing is in flight.
     ForOne,

@@ -35,7 +35,7 @@ pub struct Store {
 /// Settings of a store's thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Changes are durable when their operation completes.
+    /// Whether changes are durable when their operation completes.
     pub is_durable: bool,
     /// How long closing waits for a drive without completions.
     pub patience: Nanos,

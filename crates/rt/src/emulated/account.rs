@@ -5,14 +5,14 @@ use tailcut_ssd::{Accuracy, Figures, Service};
 /// Counters and state of a drive.
 #[derive(Clone, Debug)]
 pub struct Account {
-    /// Counters of the drive.
+    /// Counters of the drive since it was made.
     pub figures: Figures,
-    /// Erased blocks.
+    /// Number of erased blocks of the drive at the moment.
     pub erased_blocks: u64,
-    /// It is collecting garbage.
+    /// Whether the drive is collecting garbage at the moment.
     pub collects: bool,
-    /// Free space of its write buffer, in bytes.
+    /// Free space of the drive's write buffer, in bytes.
     pub buffer_room: u64,
-    /// Accuracy of its behaviour tracker, in the order of [`Service::ALL`].
+    /// Accuracy of the drive's predictions, in the order of [`Service::ALL`].
     pub predictions: [Accuracy; Service::ALL.len()],
 }

@@ -34,7 +34,7 @@ impl Lateness {
         self.add(Late { by: now.since(completion.at), modelled: completion.spans.total() });
     }
 
-    /// Adds a lateness that was recorded elsewhere.
+    /// Adds the lateness of one completion.
     #[inline]
     pub fn add(&mut self, late: Late) {
         self.late.record(late.by);
@@ -75,9 +75,9 @@ impl fmt::Display for Lateness {
 /// Lateness of one completion.
 #[derive(Clone, Copy, Debug)]
 pub struct Late {
-    /// Time by which it was late.
+    /// How long after its modelled time the completion was posted or seen.
     pub by: Nanos,
-    /// Modelled latency of its request.
+    /// Latency of the request in the model.
     pub modelled: Nanos,
 }
 

@@ -36,7 +36,7 @@ use tailcut_host::{BLOCK_SECTORS, Bytes, Mirror, Request, Response};
 use tailcut_ssd::Ssd;
 use timing::{Ask, DriveOutput, Timing};
 
-/// An emulated SSD.
+/// An SSD that is emulated in real time: data in memory, completions when the model has them.
 #[derive(Debug)]
 pub struct EmulatedSsd {
     identity: Identify,
@@ -100,7 +100,7 @@ impl EmulatedSsd {
         }
     }
 
-    /// Returns the lateness, and resets it.
+    /// Returns the lateness of the completions since the last call.
     pub fn take_lateness(&mut self) -> Lateness {
         match &mut self.model {
             Model::Inline(_, lateness) => std::mem::take(&mut **lateness),
@@ -116,7 +116,7 @@ impl EmulatedSsd {
         }
     }
 
-    /// Number of blocks that take memory.
+    /// Number of blocks of 4 KiB whose content takes memory.
     pub fn allocated(&self) -> u64 {
         self.contents.allocated()
     }

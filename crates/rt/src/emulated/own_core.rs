@@ -34,9 +34,9 @@ pub enum Waiting {
 /// Options of the drive's thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoreOptions {
-    /// The core to pin it to; None leaves the choice to the system.
+    /// The core to pin the thread to; `None` leaves the choice to the system.
     pub core: Option<usize>,
-    /// How it waits.
+    /// Whether the thread spins or sleeps until its next event.
     pub waiting: Waiting,
     /// The thread runs at `SCHED_IDLE`, only when no other thread wants the core, so spinning costs others
     /// nothing.

@@ -66,12 +66,12 @@ impl<D: Drive> FailStop<D> {
         FailStop { refusals_are_harmless: false, ..FailStop::new(drive) }
     }
 
-    /// The wrapped drive.
+    /// The drive that this layer wraps.
     pub fn inner(&self) -> &D {
         &self.drive
     }
 
-    /// The wrapped drive.
+    /// The drive that this layer wraps; requests made through it bypass the layer.
     pub fn inner_mut(&mut self) -> &mut D {
         &mut self.drive
     }

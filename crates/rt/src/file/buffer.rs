@@ -16,7 +16,7 @@ unsafe impl Pod for Page {}
 /// Memory for the data of one request. Moving the buffer does not move the memory.
 #[derive(Debug)]
 pub(super) struct Buffer {
-    /// Its index among all buffers of the drive.
+    /// Index of the buffer among all buffers of the drive, from 0.
     pub number: u16,
     pages: Vec<Page>,
 }

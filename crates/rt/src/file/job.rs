@@ -12,13 +12,13 @@ id! {
 /// A system call on the file.
 #[derive(Debug)]
 pub(super) struct Job {
-    /// Its request.
+    /// The request in flight that the call is for.
     pub flight: FlightId,
-    /// The operation.
+    /// What the call does: read, write, flush or deallocate.
     pub work: Work,
     /// First byte on the drive.
     pub offset: u64,
-    /// Length in bytes.
+    /// Length of the range in bytes.
     pub length: u64,
     /// Bytes transferred so far.
     pub done: u64,

@@ -107,9 +107,9 @@ struct Flight {
 /// Options for opening a drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileOptions {
-    /// Writes and trims are rejected.
+    /// Whether writes and trims are rejected.
     pub is_read_only: bool,
-    /// Do not use io_uring even where it is allowed.
+    /// Whether threads are used even where io_uring is allowed.
     pub without_uring: bool,
     /// Open a block device exclusively: fails if it is in use by a file system, swap, a RAID or device
     /// mapper, and prevents mounts while it is open. Files are always locked.

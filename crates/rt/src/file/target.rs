@@ -24,7 +24,7 @@ pub enum FileError {
         /// The system error.
         why: io::Error,
     },
-    /// It is locked.
+    /// Another process holds the lock of the file.
     #[error("{path} is in use by {holder}")]
     Taken {
         /// Its path.
@@ -65,7 +65,7 @@ pub enum FileError {
 pub(super) struct Target {
     /// The file, open and locked.
     pub file: Arc<File>,
-    /// Its size in blocks.
+    /// Size of the file or device in blocks of 4 KiB.
     pub blocks: u64,
     /// True for a file, false for a device.
     pub is_file: bool,

@@ -11,9 +11,9 @@ use tailcut_host::wire::memcached::Login;
 /// A connection with its socket state. The service parses its commands.
 #[derive(Debug)]
 pub(super) struct Client {
-    /// Its socket.
+    /// The socket of the connection, with its readiness.
     pub socket: Socket,
-    /// Its name in the service.
+    /// Number by which the service identifies the connection.
     pub name: u32,
     /// State of the login that the client has to complete first.
     pub login: Option<Login>,
@@ -26,11 +26,11 @@ pub(super) struct Client {
     pub is_held: bool,
     /// End of input was reached.
     pub has_ended: bool,
-    /// It is in the list of connections to receive from.
+    /// True while the connection is listed as one to receive from.
     pub is_listed: bool,
-    /// It is in the queue of connections that wait for memory.
+    /// True while the connection is queued for memory.
     pub awaits_memory: bool,
-    /// It is in the list of connections to send to.
+    /// True while the connection is listed as one to send to.
     pub is_answering: bool,
     /// When data was last received.
     pub heard: Time,

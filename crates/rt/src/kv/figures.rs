@@ -7,7 +7,7 @@ use tailcut_host::kv::session::Sums;
 pub struct Figures {
     /// Counters of client commands, since the last `stats reset` or the start, and of the engines.
     pub sums: Sums,
-    /// Traffic on its sockets.
+    /// Counters of the server's sockets.
     pub traffic: Traffic,
     /// Writes that the server made to its drive and that are not durable; `None` if all are, and without a
     /// drive. Items that were in memory only are not covered.
@@ -36,7 +36,7 @@ impl Unwritten {
         Unwritten { why, lost }
     }
 
-    /// Why they are not durable.
+    /// The obstacle that kept the writes from becoming durable.
     pub fn why(&self) -> Obstacle {
         self.why
     }
@@ -64,16 +64,16 @@ pub enum Obstacle {
 /// Current counters of a running server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CurrentCounters {
-    /// Number of open connections.
+    /// Number of connections that are open now.
     pub connections: u64,
-    /// Counters so far.
+    /// Counters of all shards since the start.
     pub sums: Sums,
 }
 
-/// Counters of sockets.
+/// Counters of the sockets of a server or a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Accepted connections.
+    /// Connections that were accepted since the start.
     pub connections: u64,
     /// Connections that were refused because the maximum number was open.
     pub turned_away: u64,
@@ -91,15 +91,15 @@ pub struct Traffic {
     pub accept_pauses: u64,
     /// Times that a client with further input waited for the turns of others.
     pub yields: u64,
-    /// Requests that arrived as datagrams.
+    /// Requests that arrived as datagrams (UDP).
     pub datagrams: u64,
     /// Dropped datagrams: malformed, or beyond the limit.
     pub dropped: u64,
     /// Datagram requests whose reply did not fit into one datagram.
     pub too_long_for_udp: u64,
-    /// Bytes received.
+    /// Bytes received from clients since the start.
     pub received: u64,
-    /// Bytes sent.
+    /// Bytes sent to clients since the start.
     pub sent: u64,
 }
 

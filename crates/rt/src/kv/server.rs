@@ -27,13 +27,13 @@ use tailcut_host::wire::memcached::Users;
 /// The addresses a server listens on, and access to them.
 #[derive(Clone, Debug)]
 pub struct ListenOptions {
-    /// Addresses for connections.
+    /// Addresses to accept connections on: TCP or unix sockets.
     pub streams: Vec<Address>,
-    /// Addresses for datagrams.
+    /// Addresses to receive datagrams on (UDP).
     pub datagrams: Vec<SocketAddr>,
-    /// Allow connections from other machines.
+    /// Whether addresses that other machines can reach are permitted.
     pub allow_network: bool,
-    /// File permissions of unix sockets.
+    /// File permissions of unix sockets, as a mode such as `0o600`.
     pub permissions: u32,
     /// Accounts for authentication; `None` if clients need not authenticate.
     pub users: Option<Users>,
@@ -54,7 +54,7 @@ pub struct Limits {
     pub threads: u32,
     /// Pin each of several threads to a core, if the process may use as many cores as there are threads.
     pub pinned: bool,
-    /// Maximum number of open connections.
+    /// Maximum number of connections that are open at a time.
     pub connections: usize,
     /// How long a connection may be idle; `None` for no limit.
     pub idle: Option<Nanos>,
@@ -64,7 +64,7 @@ pub struct Limits {
     /// How long clients wait for memory before clients that hold it are disconnected because they do not read
     /// their replies, or do not complete the value they send.
     pub memory_patience: Nanos,
-    /// What clients may do.
+    /// Which commands and features clients may use.
     pub permissions: Permissions,
     /// How long to busy-poll for requests before sleeping; zero to sleep at once.
     pub busy_poll: Nanos,
@@ -115,11 +115,11 @@ pub struct Server<D> {
 /// What a server returns when it stops.
 #[derive(Debug)]
 pub struct Served<D> {
-    /// Counters of the server.
+    /// Counters of the server over its whole life.
     pub figures: Figures,
-    /// Command latencies.
+    /// Latencies of the commands that were answered, by kind and source.
     pub latencies: Latencies,
-    /// The drive, if there was one.
+    /// The drive below the store; `None` if there was none.
     pub drive: Option<D>,
 }
 
@@ -207,17 +207,17 @@ impl<D: Steered + Send + 'static> Server<D> {
         Ok(())
     }
 
-    /// Addresses on which it takes connections.
+    /// The addresses on which the server accepts connections, with the ports that the system chose.
     pub fn addresses(&self) -> &[Address] {
         &self.addresses
     }
 
-    /// Addresses on which it takes datagrams.
+    /// The addresses on which the server receives datagrams, with the ports that the system chose.
     pub fn datagrams(&self) -> &[SocketAddr] {
         &self.datagrams
     }
 
-    /// Current connections and counters.
+    /// The number of open connections, and the counters of all shards so far.
     pub fn glance(&self) -> CurrentCounters {
         let connections = self.common.connections.load(Ordering::Relaxed) as u64;
         CurrentCounters { connections, sums: self.common.sums() }

@@ -17,11 +17,11 @@ pub use tailcut_pts::load::{Load, Order, Sizes};
 /// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
-    /// Duration.
+    /// Maximum duration of the run.
     pub time: Nanos,
-    /// Number of I/Os.
+    /// Maximum number of I/Os of the first load.
     pub ios: u64,
-    /// Number of bytes.
+    /// Maximum number of bytes of the first load.
     pub bytes: u64,
     /// End as soon as the bandwidth is steady, judged in rounds of a sixteenth of this many bytes, but not
     /// before that many have been transferred; 0 for never.
@@ -35,11 +35,11 @@ pub struct Bound {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{op} at block {block} failed: {}", words(*status))]
 pub struct Failed {
-    /// The operation of the failed request.
+    /// Whether the request that failed was a read, write, trim or flush.
     pub op: Op,
-    /// Its first block.
+    /// First block of the failed request, in blocks of 4 KiB.
     pub block: u64,
-    /// Its status.
+    /// The status with which the request completed.
     pub status: Status,
 }
 
@@ -60,9 +60,9 @@ pub struct Bench<'a, D, P> {
     drive: D,
     pace: P,
     watch: &'a dyn Watch,
-    /// Blocks that loads may access.
+    /// Range of blocks that loads may access; the whole drive at first.
     pub region: Range<u64>,
-    /// Writes are durable when they complete.
+    /// Whether writes are durable when they complete.
     pub is_fua: bool,
     random: Stream,
     pages: Vec<Bytes>,
@@ -149,12 +149,12 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
         }
     }
 
-    /// The drive.
+    /// The drive that is measured.
     pub fn drive(&self) -> &D {
         &self.drive
     }
 
-    /// The observer.
+    /// The observer that is informed of progress and may cancel the run.
     pub fn watch(&self) -> &'a dyn Watch {
         self.watch
     }
@@ -380,7 +380,7 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
         self.drive = drive;
     }
 
-    /// Waits without submitting requests.
+    /// Leaves the drive idle for `long`, or until the run is cancelled.
     pub fn rest(&mut self, long: Nanos) {
         let until = self.pace.now() + long;
         let mut answers = Answers::default();

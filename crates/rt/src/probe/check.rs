@@ -13,24 +13,24 @@ use tailcut_ssd::{Precondition, Ssd};
 /// A metric of both drives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// Name of the metric.
+    /// Name of the metric, for a table.
     pub what: String,
-    /// Its unit.
+    /// Unit of both values.
     pub unit: Unit,
-    /// Value of the measured drive.
+    /// Value of the real drive that was measured.
     pub measured: f64,
-    /// Value of the simulated drive.
+    /// Value of the simulated drive that was built from the measurement.
     pub simulated: f64,
 }
 
 /// Unit of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Nanoseconds.
+    /// A time in nanoseconds.
     Time,
-    /// Bytes per second.
+    /// A bandwidth in bytes per second.
     Rate,
-    /// I/Os per second.
+    /// A rate in I/Os per second.
     Ios,
 }
 

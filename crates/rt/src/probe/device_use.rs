@@ -15,17 +15,17 @@ use tailcut_host::array::superblock::{MemberSuperblock, SUPERBLOCK_BLOCKS};
 /// Content and users of a file or block device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceUse {
-    /// Path, with links resolved.
+    /// Path of the file or device, with links resolved.
     pub path: PathBuf,
     /// True for a block device, false for a file.
     pub is_device: bool,
-    /// Size in bytes.
+    /// Size of the file or device in bytes.
     pub bytes: u64,
     /// Recognised content, such as "an ext4 file system".
     pub signatures: Vec<String>,
-    /// Recognised superblocks of tailcut.
+    /// Superblocks of tailcut that were recognised on it, of an array or a store.
     pub own: Vec<Own>,
-    /// The first mebibyte holds non-zero bytes.
+    /// Whether the first mebibyte holds non-zero bytes.
     pub is_written: bool,
     /// Users, each as a sentence without its end, such as "it is mounted at /home".
     pub users: Vec<String>,
@@ -61,14 +61,14 @@ pub struct Objection {
     /// The reason, as the predicate of a sentence, such as "it is mounted at /home" or "it holds an ext4 file
     /// system".
     pub why: String,
-    /// Remedy available to the user.
+    /// What the user can do about the objection.
     pub remedy: Remedy,
 }
 
 /// The user's remedy for an objection to a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
-    /// Override with `--force`.
+    /// Override the objection with `--force`.
     Force,
     /// Take the drive out of use.
     Release,

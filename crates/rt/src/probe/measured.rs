@@ -11,7 +11,7 @@ use tailcut_host::BLOCK_BYTES;
 /// Results for a drive. Measurements that were not reached are empty.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// Identity reported by the drive.
+    /// Model, size and limits that the drive reports.
     pub identity: Identity,
     /// Random reads of 4 KiB, by queue depth, in ascending order from 1.
     pub reads: Vec<Tally>,
@@ -23,40 +23,40 @@ pub struct Measured {
     pub stream: Option<Tally>,
     /// Repeated reads of a few blocks: faster if the drive caches reads.
     pub again: Option<Tally>,
-    /// Results of writes.
+    /// Results of the measurements that write; empty where none were made.
     pub writes: Writes,
-    /// How the probe ended.
+    /// Whether the probe made all measurements, was cancelled, or met a failed request.
     pub end: End,
 }
 
 /// Identity that a drive, or the path to it, reports.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Identity {
-    /// Model name.
+    /// Model name that the drive reports.
     pub model: String,
-    /// Number of 4 KiB blocks.
+    /// Size of the drive in blocks of 4 KiB.
     pub blocks: u64,
-    /// Maximum number of requests in flight.
+    /// Maximum number of requests in flight that the drive accepts.
     pub depth: u32,
-    /// Maximum number of blocks per request.
+    /// Maximum number of blocks of 4 KiB per request.
     pub most_blocks: u32,
-    /// The drive reports a volatile cache.
+    /// Whether the drive reports a volatile cache.
     pub volatile_cache: bool,
     /// Share of its blocks, 0 … 1, that the file system reports as holes; reading a hole needs no I/O.
     pub holes: f64,
 }
 
 impl Identity {
-    /// Its size in bytes.
+    /// Size of the drive in bytes.
     pub fn bytes(&self) -> u64 {
         self.blocks * BLOCK_BYTES
     }
 }
 
-/// Results of writes.
+/// Results of the measurements that write to the drive.
 #[derive(Clone, Debug, Default)]
 pub struct Writes {
-    /// Share of the drive that was trimmed before.
+    /// Share of the drive that was trimmed before the measurements, 0 … 1.
     pub trimmed: f64,
     /// The first writes after idle time: at the speed of the buffer, and then beyond it.
     pub burst: Option<Profile>,
@@ -70,7 +70,7 @@ pub struct Writes {
     pub beside_few: Option<Tally>,
     /// Random writes of 4 KiB until their bandwidth is steady.
     pub overwrite: Option<Profile>,
-    /// It became steady.
+    /// Whether the bandwidth of the random writes became steady.
     pub is_settled: bool,
     /// Reads at depth 1 beside few writes, in the steady state.
     pub beside_worn: Option<Tally>,
@@ -89,9 +89,9 @@ pub struct Writes {
 pub enum End {
     /// All measurements were made.
     Complete,
-    /// It was cancelled.
+    /// The probe was cancelled.
     Stopped,
-    /// A request failed.
+    /// A request of the probe failed.
     Failed(Failed),
 }
 

@@ -20,11 +20,11 @@ pub struct MeasurementLimits {
     pub ios: u64,
     /// Bytes per point of a read curve.
     pub bytes: u64,
-    /// Time for the sequential fill; later measurements use the part filled by then.
+    /// Maximum time for the sequential fill; later measurements use the part filled by then.
     pub fill: Nanos,
-    /// Bytes of the sequential fill.
+    /// Maximum number of bytes of the sequential fill.
     pub fill_bytes: u64,
-    /// Time for random writes until they are steady.
+    /// Maximum time for random writes to become steady.
     pub overwrite: Nanos,
     /// Bytes to write at random before anything counts as steady, in percent of the filled bytes: a drive
     /// that has just been filled sequentially may have this much erased, and garbage collection begins only
@@ -115,7 +115,7 @@ pub enum Part {
     Light,
     /// Writes into garbage collection, and reads beside them.
     Worn,
-    /// Flush and trim.
+    /// Latencies of flushes and trims.
     Calls,
 }
 
@@ -124,7 +124,7 @@ impl Part {
     pub const ALL: [Part; 5] = [Part::Fresh, Part::Reads, Part::Light, Part::Worn, Part::Calls];
 }
 
-/// Measures a drive.
+/// Measures a drive, part by part.
 pub struct Prober<'a, D, P> {
     bench: Bench<'a, D, P>,
     effort: MeasurementLimits,

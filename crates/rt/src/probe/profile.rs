@@ -18,11 +18,11 @@ pub struct Profile {
 /// A lasting drop of the bandwidth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cliff {
-    /// Bytes transferred before it, in whole stretches.
+    /// Bytes transferred before the cliff, in whole stretches.
     pub at: u64,
-    /// Bytes per second before it.
+    /// Bytes per second before the cliff.
     pub before: f64,
-    /// Bytes per second after it, over the last half of what follows.
+    /// Bytes per second after the cliff, over the last half of what follows.
     pub after: f64,
 }
 
@@ -62,7 +62,7 @@ impl Profile {
         self.bytes *= 2;
     }
 
-    /// Bytes per stretch.
+    /// Bytes per stretch; doubled whenever stretches are merged.
     pub fn size(&self) -> u64 {
         self.bytes
     }

@@ -5,11 +5,11 @@ use tailcut_base::{Nanos, Time};
 /// The longest stall, as shown by reads at random times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Edge {
-    /// Duration of the stall.
+    /// Duration of the longest stall, estimated from the waits.
     pub length: Nanos,
-    /// Number of reads that it is derived from.
+    /// Number of reads that the estimate is derived from.
     pub reads: usize,
-    /// The longest wait of all.
+    /// The longest wait of a read.
     pub longest: Nanos,
 }
 
@@ -35,11 +35,11 @@ pub fn edge(waits: impl Iterator<Item = Nanos>, above: Nanos) -> Option<Edge> {
 /// Pattern of slow reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Signature {
-    /// Latency from which on a read is slow.
+    /// Latency from which on a read counts as slow.
     pub slow_from: Nanos,
-    /// Share of slow reads.
+    /// Share of slow reads among all, 0 … 1.
     pub slow: f64,
-    /// Runs of slow reads, with no more than [`PARDON`] others in between.
+    /// Number of runs of slow reads, with no more than [`PARDON`] others in between.
     pub bursts: usize,
     /// Mean duration of a run, from the start of its first read to the end of its last.
     pub burst: Nanos,

@@ -10,7 +10,7 @@ use tailcut_pts::load::{Load, Order};
 /// Result of a load.
 #[derive(Clone, Debug)]
 pub struct Tally {
-    /// The load.
+    /// The load that the results are of.
     pub load: Load,
     /// Latencies of the I/Os that count.
     pub latency: LatencyHistogram,
@@ -18,9 +18,9 @@ pub struct Tally {
     pub bytes: u64,
     /// Total time of the I/Os that count.
     pub took: Nanos,
-    /// I/Os per second.
+    /// I/Os per second, over the I/Os that count.
     pub rate: f64,
-    /// Times of stretches over all its I/Os.
+    /// Times of stretches over all I/Os of the load, the warm-up included.
     pub profile: Profile,
     /// Start times and latencies of I/Os in order of completion; the first [`SAMPLES`] only.
     pub samples: Vec<(Time, Nanos)>,
@@ -79,13 +79,13 @@ impl Tally {
         }
     }
 
-    /// Bytes per second.
+    /// Bytes per second, over the I/Os that count.
     pub fn bandwidth(&self) -> f64 {
         let count = self.latency.count().max(1) as f64;
         self.rate * (self.bytes as f64 / count)
     }
 
-    /// Blocks of 4 KiB of its longest I/O.
+    /// Number of blocks of 4 KiB of the load's largest I/O.
     pub fn blocks(&self) -> u64 {
         self.load.sizes.most_bytes().div_ceil(BLOCK_BYTES)
     }

@@ -18,7 +18,7 @@ pub enum Purge<D> {
     Anew(Box<dyn FnMut() -> D>),
 }
 
-/// Tests a drive.
+/// Carries out drive tests on a drive.
 pub struct DriveTester<'a, D, P> {
     bench: Bench<'a, D, P>,
     purge: Purge<D>,
@@ -32,11 +32,11 @@ pub struct DriveTester<'a, D, P> {
 /// How a test ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It was completed.
+    /// The test came to its end.
     Complete,
-    /// It was cancelled.
+    /// The test was cancelled.
     Stopped,
-    /// A request failed.
+    /// A request of the test failed.
     Failed(Failed),
 }
 
@@ -76,7 +76,7 @@ impl<'a, D: Drive, P: Pace> DriveTester<'a, D, P> {
         self.purged
     }
 
-    /// The drive.
+    /// The drive under test.
     pub fn drive(&self) -> &D {
         self.bench.drive()
     }

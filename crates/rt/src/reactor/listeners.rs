@@ -83,7 +83,7 @@ impl Listeners {
         self.resumes = Time::NEVER;
     }
 
-    /// The sockets.
+    /// The sockets that connections are accepted on; none once they are closed.
     pub fn sockets(&self) -> &[Listener] {
         &self.sockets
     }

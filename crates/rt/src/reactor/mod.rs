@@ -301,7 +301,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// The source.
+    /// The token under which the source of the event is watched.
     pub fn token(&self) -> Token {
         self.token
     }

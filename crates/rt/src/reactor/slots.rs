@@ -31,7 +31,7 @@ impl Token {
         (self.0 & SOURCE != 0).then_some(self.0 as u32)
     }
 
-    /// The second socket of this connection.
+    /// The token of the connection's second socket.
     pub fn second(self) -> Token {
         Token(self.0 | SECOND)
     }
@@ -110,7 +110,7 @@ impl<C> Slots<C> {
         Token::slot(slot, self.slots[SlotId::new(slot)].0)
     }
 
-    /// The slot of a connection that still exists.
+    /// The slot of the connection with this token; `None` once the connection is removed.
     #[inline]
     pub fn find(&self, token: Token) -> Option<u32> {
         let slot = token.0 as u32;
@@ -118,19 +118,19 @@ impl<C> Slots<C> {
         (Token::slot(slot, generation).0 == token.0 & !SECOND).then_some(slot)
     }
 
-    /// Number of connections.
+    /// Number of connections that are open.
     #[inline]
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// True if there is no connection.
+    /// True if no connection is open.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// All slots that may have a connection.
+    /// All slots that may have a connection: iterate them and skip the vacant ones.
     pub fn all(&self) -> Range<u32> {
         0..self.end
     }

@@ -12,9 +12,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 #[derive(Debug)]
 pub struct Socket {
     fd: OwnedFd,
-    /// It may have data.
+    /// Whether receiving may return data; cleared by a call that would block or returned less than its room.
     pub is_readable: bool,
-    /// It may take data.
+    /// Whether sending may take data; cleared by a call that took less than it was offered.
     pub has_room: bool,
     is_hung: bool,
     is_gone: bool,
@@ -24,7 +24,7 @@ pub struct Socket {
 /// Result of receiving.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// Number of bytes.
+    /// This many bytes were received.
     Bytes(usize),
     /// The call would block.
     Nothing,
@@ -58,7 +58,7 @@ impl Socket {
         }
     }
 
-    /// Records an event.
+    /// Records the readiness that an event of this socket reports.
     pub fn note(&mut self, event: Event) {
         self.is_gone |= event.is_gone();
         self.is_hung |= event.is_hung();
@@ -76,7 +76,7 @@ impl Socket {
         self.is_gone
     }
 
-    /// Receives into `buffer`.
+    /// Receives into `buffer` with one call; returns [`Received::Nothing`] if no data has arrived.
     pub fn receive(&mut self, buffer: &mut [u8]) -> Received {
         self.receive_by(buffer.len(), |fd| recv(fd, &mut *buffer, RecvFlags::empty()).map(|(_, count)| count))
     }

@@ -92,7 +92,7 @@ impl Spin {
 /// Result of a poll phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PollResult {
-    /// It found work.
+    /// The poll found work.
     Found,
     /// It found no work.
     InVain,

@@ -24,9 +24,9 @@ use tailcut_host::wire::nbd::{Handshake, Offer, Rules, Step, Terms};
 /// The service that gets the connections of an export.
 #[derive(Clone, Debug)]
 pub struct Route {
-    /// The mailbox of its service.
+    /// The mailbox of the service that serves the export.
     pub mailbox: Arc<Mailbox<Message>>,
-    /// The class of its reads.
+    /// The latency class of reads through this variant of the export.
     pub class: Class,
 }
 

@@ -13,31 +13,31 @@ use tailcut_host::wire::nbd::{Receiver, Reply, Rules};
 /// A connection: its socket, partly received requests, and unsent replies.
 #[derive(Debug)]
 pub struct Connection {
-    /// Its socket.
+    /// The socket of the connection, with its readiness.
     pub socket: Socket,
-    /// The rules that its requests are checked against.
+    /// The rules that requests of the connection are checked against.
     pub rules: Rules,
-    /// Priority class of its reads.
+    /// Latency class of the connection's reads, by the variant of the export that it uses.
     pub class: Class,
-    /// Parser of its requests.
+    /// The parser of the connection's requests.
     pub receiver: Receiver,
     /// Received bytes, and how many of them were processed: a request ahead of the others has to wait.
     pub leftover: (Vec<u8>, usize),
     /// No more requests are received; the connection is closed once all are answered.
     pub is_ending: bool,
-    /// It is in the list of connections to receive from.
+    /// True while the connection is listed as one to receive from.
     pub is_listed: bool,
-    /// It is in the queue of connections that wait for resources of others.
+    /// True while the connection is queued for resources of others.
     pub is_blocked: bool,
-    /// Its next request is for block status, and this iteration has no lookups left.
+    /// The next request of the connection is for block status, and this iteration has no lookups left.
     pub awaits_lookup: bool,
-    /// It is in the queue of connections that wait for lookups.
+    /// True while the connection is queued for lookups.
     pub is_queued_for_lookup: bool,
-    /// It is in the list of connections with replies to send.
+    /// True while the connection is listed as one with replies to send.
     pub is_replying: bool,
     /// Admitted requests whose replies have not been sent.
     pub under_way: u32,
-    /// When it last made progress.
+    /// When data was last received from the client or sent to it.
     pub progress: Time,
     outgoing: VecDeque<(Reply, u64)>,
     /// Number of bytes of the first reply that have been sent.

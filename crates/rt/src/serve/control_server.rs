@@ -20,9 +20,9 @@ use tailcut_host::wire::metrics::Metrics;
 /// Sources of administrative requests.
 #[derive(Debug, Default)]
 pub struct Windows {
-    /// The operator's socket.
+    /// The operator's socket for the control interface; `None` if it is not served.
     pub control: Option<ControlSocket>,
-    /// The page for Prometheus.
+    /// The page that Prometheus scrapes; `None` if it is not served.
     pub metrics: Option<MetricsPage>,
 }
 
@@ -44,9 +44,9 @@ pub trait AdminTarget: Send + fmt::Debug {
 /// A service, which answers between two iterations.
 #[derive(Debug)]
 pub struct Exported {
-    /// Its name.
+    /// Name of the export that the service serves.
     pub name: String,
-    /// Its mailbox.
+    /// The mailbox of the service's thread.
     pub mailbox: Arc<Mailbox<Message>>,
 }
 
@@ -64,7 +64,7 @@ impl AdminTarget for Exported {
     }
 }
 
-/// Answers administrative requests.
+/// Answers administrative requests of the operator and of Prometheus, on a thread of its own.
 #[derive(Debug)]
 pub struct ControlServer {
     windows: Windows,

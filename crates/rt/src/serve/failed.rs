@@ -15,9 +15,9 @@ use tailcut_host::wire::metrics::{Kind, Metrics};
 
 /// State that outlives a service.
 pub(super) struct Remains {
-    /// The mailbox for its connections and administrative requests.
+    /// The mailbox for the service's connections and administrative requests.
     pub mailbox: Arc<Mailbox<Message>>,
-    /// Its live counters.
+    /// The live counters of the service.
     pub live: Arc<Live>,
     /// Number of open connections of the whole server.
     pub open_connections: Arc<AtomicUsize>,

@@ -38,7 +38,7 @@ impl Kind {
         }
     }
 
-    /// Its name in reports.
+    /// The kind of request in the words of reports.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Read => "read",
@@ -56,9 +56,9 @@ impl Kind {
 pub struct KindFigures {
     /// Latency from the receipt of a request until its reply is ready to send.
     pub latency: LatencyHistogram,
-    /// Bytes read, written, cleared or otherwise covered.
+    /// Bytes that requests of this kind read, wrote, cleared or otherwise covered.
     pub bytes: u64,
-    /// Requests that failed.
+    /// Requests of this kind that failed.
     pub errors: u64,
 }
 
@@ -72,15 +72,15 @@ pub struct Figures {
     /// Writes, also of zeros, of parts of blocks: each reads the block, changes it and writes it whole. Reads
     /// of parts of blocks cost no more than others and do not count.
     pub widened: u64,
-    /// Connections so far.
+    /// Connections that used the drive since the start.
     pub connections: u64,
-    /// Of these, those closed because of malformed requests, or because they blocked others.
+    /// Connections that were closed because of malformed requests, or because they blocked others.
     pub expelled: u64,
     failed_flush: Option<Status>,
 }
 
 impl Figures {
-    /// Counts an executed request.
+    /// Counts a request of this kind that was executed, with its bytes and its latency.
     #[inline]
     pub fn count(&mut self, kind: Kind, bytes: u32, latency: Nanos, is_error: bool) {
         let figures = &mut self.kinds[kind as usize];
@@ -98,7 +98,7 @@ impl Figures {
         self.failed_flush = (status != Status::Success).then_some(status);
     }
 
-    /// Total number of requests.
+    /// Number of requests of all kinds that were executed.
     pub fn requests(&self) -> u64 {
         self.kinds.iter().map(|kind| kind.latency.count()).sum()
     }
@@ -107,13 +107,13 @@ impl Figures {
 /// Counters of a running service for monitoring; slightly behind.
 #[derive(Debug, Default)]
 pub struct Live {
-    /// Requests answered.
+    /// Requests answered since the start.
     pub requests: AtomicU64,
-    /// Bytes read and written.
+    /// Bytes read and written since the start.
     pub bytes: AtomicU64,
-    /// Number of open connections.
+    /// Number of connections that are open now.
     pub connections: AtomicU64,
-    /// The service has panicked, and serves no more.
+    /// Whether the service has panicked, and serves no more.
     pub has_failed: AtomicBool,
 }
 

@@ -28,9 +28,9 @@ pub struct Limits {
     pub connections: usize,
     /// Maximum number of connections in their handshake; they count as connections.
     pub handshakes: usize,
-    /// Time limit of a handshake.
+    /// Time after which a handshake that is not complete is ended.
     pub handshake: Nanos,
-    /// Bytes of requests and replies in flight, for each drive.
+    /// Maximum memory of requests and replies in flight in bytes, for each drive.
     pub memory: u64,
     /// How long a connection that blocks others may make no progress, and how long shutdown waits for clients
     /// that do not read their replies.
@@ -57,9 +57,9 @@ impl Default for Limits {
 pub struct Name {
     /// The name; the variants of the export are this and those with `/fast` and `/background` appended.
     pub name: String,
-    /// A one-line description for users.
+    /// A description of the export for users, in one line.
     pub description: String,
-    /// Export read-only.
+    /// Whether clients may only read.
     pub is_read_only: bool,
     /// Also attach the drive as a block device of this kernel, `/dev/ublkbN` with this number.
     pub ublk: Option<u32>,
@@ -136,9 +136,9 @@ enum NotBegun<E> {
 /// What a server returns when it stops.
 #[derive(Debug)]
 pub struct Served<D> {
-    /// Each drive with its export name and counters.
+    /// Each drive with the name of its export and its counters.
     pub drives: Vec<(String, Figures, D)>,
-    /// Exports whose service has panicked.
+    /// Names of the exports whose service has panicked.
     pub failed: Vec<String>,
     /// Connections that were refused, or did not complete their handshake.
     pub turned_away: u64,
@@ -149,7 +149,7 @@ pub struct Served<D> {
 /// Who may connect to a server. The default allows unencrypted connections from this machine only.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
-    /// Allow connections from other machines.
+    /// Whether connections from other machines are allowed.
     pub allow_network: bool,
     /// TLS, offered or required; `None` without TLS.
     pub encryption: Option<Encryption>,
@@ -252,7 +252,7 @@ impl<D: Steered + Send + 'static> Server<D> {
         })
     }
 
-    /// The address it listens on.
+    /// The address that the server listens on, with the port that the system chose.
     pub fn address(&self) -> &Address {
         &self.address
     }

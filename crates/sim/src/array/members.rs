@@ -8,9 +8,9 @@ use tailcut_ssd::{Probe, SetId, Ssd};
 /// A member: a set of a drive; a drive that is not divided has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// The drive.
+    /// Number of the drive, from 0, that the member is on.
     pub drive: usize,
-    /// Which of its sets.
+    /// The NVM set of the drive that is the member; the only one if the drive is not divided.
     pub set: SetId,
     /// The sector of the drive that is the member's first.
     pub first_sector: u64,
@@ -56,13 +56,13 @@ impl Members {
         self.members.iter().map(disk).collect()
     }
 
-    /// One member.
+    /// The drive, NVM set and first sector of a member; panics if there is no such member.
     #[inline]
     pub fn get(&self, member: usize) -> Member {
         self.members[member]
     }
 
-    /// How many, in words.
+    /// The members in words, with their number.
     pub fn name(&self) -> String {
         let count = self.members.len();
         if self.are_sets { format!("{count} sets of") } else { format!("{count} x") }

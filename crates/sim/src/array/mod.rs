@@ -64,12 +64,12 @@ impl<P: Probe> SimulatedArray<P> {
         self.incidents.as_deref()
     }
 
-    /// The array.
+    /// The array machine over the drives.
     pub fn array(&self) -> &Array<Fingerprint> {
         self.volume.array()
     }
 
-    /// The drives.
+    /// The drives below the array, in the order of their numbers.
     pub fn drives(&self) -> &[Ssd<P>] {
         &self.drives
     }

@@ -16,7 +16,7 @@ use tailcut_ssd::{Probe, Ssd};
 pub struct Volume {
     pub(super) array: Array<Fingerprint>,
     pub(super) members: Members,
-    /// Of each member.
+    /// Content of each member, by its number.
     pub(super) contents: Vec<Contents>,
     /// Requests that the array has issued and that were not taken yet.
     sent: VecDeque<(DriveId, Request<Fingerprint>)>,
@@ -52,7 +52,7 @@ impl Volume {
         }
     }
 
-    /// The array.
+    /// The array machine that the volume drives.
     pub fn array(&self) -> &Array<Fingerprint> {
         &self.array
     }

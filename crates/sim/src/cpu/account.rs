@@ -55,23 +55,23 @@ pub struct CpuTime {
 }
 
 impl CpuTime {
-    /// Adds time.
+    /// Adds `time` to what the core has spent on `on`.
     #[inline]
     pub fn add(&mut self, on: Spent, time: Nanos) {
         self.nanos[on as usize] += time.0;
     }
 
-    /// The time spent on one thing.
+    /// Time that the core has spent on `on`.
     pub fn of(&self, on: Spent) -> Nanos {
         Nanos(self.nanos[on as usize])
     }
 
-    /// All of the time.
+    /// Time that the account covers, whatever it was spent on.
     pub fn total(&self) -> Nanos {
         Nanos(self.nanos.iter().sum())
     }
 
-    /// Adds what another core did.
+    /// Adds the account of another core.
     pub fn merge(&mut self, other: &CpuTime) {
         self.nanos.iter_mut().zip(&other.nanos).for_each(|(sum, time)| *sum += time);
     }

@@ -9,19 +9,19 @@ use tailcut_base::Nanos;
 pub struct Piece {
     /// How long it takes on a core whose sibling is idle.
     pub work: Nanos,
-    /// What its time is spent on.
+    /// What the time of the piece is spent on, for the account of the core.
     pub on: Spent,
-    /// Another thread may take the core before its end.
+    /// Whether another thread may take the core before the end of the piece.
     pub preemptible: bool,
 }
 
 impl Piece {
-    /// Work in the kernel.
+    /// A piece of work that keeps the core to its end, as in the kernel.
     pub const fn kernel(work: Nanos, on: Spent) -> Piece {
         Piece { work, on, preemptible: false }
     }
 
-    /// Work that can be preempted.
+    /// A piece of work during which another thread may take the core.
     pub const fn preemptible(work: Nanos, on: Spent) -> Piece {
         Piece { work, on, preemptible: true }
     }

@@ -26,20 +26,20 @@ pub struct RunQueue {
 /// A thread as its run queue sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// Its weight.
+    /// Share of the core relative to other ready threads, as the thread's nice level gives it.
     pub weight: u64,
-    /// It is a competitor of the threads that are measured (see
+    /// True if the thread competes with the threads that are measured (see
     /// [`Machine::set_competitor`](super::Machine::set_competitor)).
     pub competes: bool,
 }
 
 impl RunQueue {
-    /// How many threads are ready.
+    /// Number of threads that are ready.
     pub fn len(&self) -> usize {
         self.ready.len()
     }
 
-    /// True when none is.
+    /// True if no thread is ready.
     pub fn is_empty(&self) -> bool {
         self.ready.is_empty()
     }
@@ -59,7 +59,7 @@ impl RunQueue {
         self.least
     }
 
-    /// Adds a ready thread.
+    /// Adds a ready thread with its virtual runtime.
     #[inline]
     pub fn push(&mut self, thread: ThreadId, runtime: u64, claim: Claim) {
         self.arrivals += 1;
@@ -68,13 +68,13 @@ impl RunQueue {
         self.competing += if claim.competes { claim.weight } else { 0 };
     }
 
-    /// The thread that has had the least.
+    /// The ready thread with the least virtual runtime, and that runtime; `None` if none is ready.
     #[inline]
     pub fn first(&self) -> Option<(u64, ThreadId)> {
         self.ready.peek().map(|&Reverse((runtime, _, thread))| (runtime, thread))
     }
 
-    /// Takes that thread, whose claim the caller knows.
+    /// Takes the thread with the least virtual runtime; `claim` gives its weight.
     #[inline]
     pub fn pop(&mut self, claim: impl Fn(ThreadId) -> Claim) -> Option<ThreadId> {
         let Reverse((_, _, thread)) = self.ready.pop()?;

@@ -14,16 +14,16 @@ use tailcut_ssd::{Probe, Ssd};
 /// A drive or an array, or a host with either.
 #[expect(clippy::large_enum_variant, reason = "there is one")]
 pub enum Backing<P: Probe = ()> {
-    /// A drive.
+    /// A single drive.
     Drive(Ssd<P>),
-    /// An array.
+    /// An array of drives.
     Array(SimulatedArray<P>),
     /// A host: each request is the work of one of its threads.
     Host(SimulatedHost<P>),
 }
 
 impl<P: Probe> Backing<P> {
-    /// The drives alone.
+    /// The drives, without the array or host in front of them.
     pub fn into_drives(self) -> Vec<Ssd<P>> {
         match self {
             Backing::Drive(drive) => vec![drive],

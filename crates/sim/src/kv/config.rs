@@ -21,33 +21,33 @@ tailcut_base::choice! {
 /// A key-value server between the workload and its storage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KvConfig {
-    /// There is one.
+    /// Whether the workload is that of clients of a key-value server, rather than of a device.
     pub enabled: bool,
-    /// Items that it holds at the start.
+    /// Number of items that the server holds at the start.
     pub items: u64,
-    /// Bytes of a value.
+    /// Length of a value in bytes.
     pub value: u64,
-    /// Connections of clients, each with one command at a time.
+    /// Number of connections of clients, each with one command at a time.
     pub connections: u32,
-    /// Bytes of memory for items.
+    /// Memory of the server for items, in bytes; its index comes on top.
     pub memory: u64,
-    /// What it keeps.
+    /// Whether the server is a store that keeps everything, or a cache that evicts cold items.
     pub keep: Kept,
-    /// What is set is durable when it is acknowledged.
+    /// Whether a `set` is durable when it is acknowledged.
     pub durable: bool,
-    /// Bytes of the storage for items; 0 for all that is prepared.
+    /// Bytes of the storage that hold items, from its beginning; 0 for all that is prepared.
     pub space: u64,
-    /// Bytes of a segment of the log there.
+    /// Length of a segment of the log of items, the unit in which space is reclaimed, in bytes.
     pub segment: u64,
-    /// Cores of the server.
+    /// Number of cores of the server, siblings not counted.
     pub cores: u32,
-    /// Each core shows as two.
+    /// Whether each core shows as two that share its speed.
     pub siblings: bool,
-    /// Links between clients and server.
+    /// Number of network links of the server, over which connections are spread.
     pub links: u32,
-    /// Bytes per second of each, in each direction.
+    /// Bandwidth of each network link in each direction, in bytes per second.
     pub link: u64,
-    /// From the wire to memory, or from memory to the wire, together, for each direction.
+    /// Time in network cards and on the cable for each direction, beside the time on the wire.
     pub latency: Nanos,
     /// The minimum time from one interrupt of a network card to its next.
     pub moderation: Nanos,
@@ -180,7 +180,7 @@ impl KvConfig {
         );
     }
 
-    /// The engine's settings.
+    /// The settings of the storage engine that follow from this configuration.
     pub fn settings(&self) -> Settings {
         Settings {
             memory: self.memory,

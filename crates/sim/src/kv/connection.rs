@@ -7,27 +7,27 @@ use tailcut_base::{Cause, Op, Spans, Time};
 /// A connection. Its client has one command at a time.
 #[derive(Debug)]
 pub(super) struct Connection {
-    /// Its name in the service.
+    /// Number by which the service identifies the connection.
     pub name: u32,
-    /// Its client waits for an answer.
+    /// True while the client waits for the answer to a command.
     pub is_busy: bool,
-    /// The world's name for its command.
+    /// Number by which the world identifies the command in progress.
     pub command: u32,
     /// The operation: to get or to set an item.
     pub op: Op,
-    /// Which item.
+    /// Number of the item that the command gets or sets.
     pub item: u64,
-    /// Which version it sets.
+    /// Version of the item that a set writes.
     pub version: u64,
     /// When the command was sent.
     pub from: Time,
     /// Up to when its time is accounted for.
     pub mark: Time,
-    /// Where it went.
+    /// Attribution of the command's time to causes, up to `mark`.
     pub spans: Spans,
     /// The command, until the server has received it.
     pub sent: Vec<u8>,
-    /// The answer.
+    /// The bytes of the answer received so far.
     pub answer: Vec<u8>,
     /// The server has received the command, and has no answer.
     pub is_waiting: bool,

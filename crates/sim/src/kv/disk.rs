@@ -65,7 +65,7 @@ impl<S: Storage> ByteDisk<S> {
         &self.shape
     }
 
-    /// The storage below.
+    /// The drive, array or host to which the timing of requests is left.
     pub fn storage(&self) -> &S {
         &self.storage
     }

@@ -20,7 +20,7 @@ impl Link {
         self.free_at
     }
 
-    /// How long it has carried something.
+    /// Time that the link has been in use so far.
     pub fn busy(&self) -> Nanos {
         self.busy
     }

@@ -14,13 +14,13 @@ use tailcut_host::{BLOCK_BYTES, Bytes, Disk, Request, Response};
 /// A server with its items, and what is on its disk.
 #[derive(Debug)]
 pub struct Loaded {
-    /// The server.
+    /// The server, which holds all of its items.
     pub service: Service,
-    /// What its disk holds.
+    /// The content of the server's disk, block by block.
     pub blocks: Vec<Bytes>,
-    /// The version of each item.
+    /// The version that was last set of each item, by number.
     pub versions: Vec<u64>,
-    /// The last version.
+    /// The version that was set last, of all items; versions count up.
     pub last: u64,
 }
 

@@ -30,7 +30,7 @@ pub(super) struct Times {
 #[derive(Debug, Default)]
 pub(super) struct RequestTrace {
     times: Times,
-    /// The disk's answer.
+    /// The completion of the disk request; `None` until it is there.
     pub response: Option<Response<Bytes>>,
 }
 

@@ -31,39 +31,39 @@ tailcut_base::choice! {
 pub struct HostConfig {
     /// The I/O strategy: names joined by `+`; empty for no host at all.
     pub strategy: String,
-    /// Cores.
+    /// Number of cores of the host, siblings not counted.
     pub cores: u32,
-    /// Each core shows as two.
+    /// Whether each core shows as two that share its speed.
     pub siblings: bool,
-    /// Threads of the workload, each with at most one request.
+    /// Number of threads of the workload, each with at most one request in flight.
     pub threads: u32,
-    /// Nice level of these threads, plus 20.
+    /// Nice level of the workload's threads, plus 20: 0 goes first.
     pub priority: u32,
-    /// Nice level of the thread of an array, plus 20.
+    /// Nice level, plus 20, of the thread that does an array's own work: 39 goes last.
     pub array_priority: u32,
-    /// That thread has a core of its own, the last one, on which no other runs.
+    /// Whether the thread that does an array's own work has the last core to itself.
     pub array_core: bool,
-    /// What an application does between two requests.
+    /// Processor time of the application for each request.
     pub application: Nanos,
-    /// What the drives are connected by.
+    /// Whether the drives are connected by AHCI or NVMe.
     pub controller: ControllerKind,
-    /// How many drives like `[device]` there are, concatenated.
+    /// Number of drives like `[device]`, concatenated to one.
     pub drives: u32,
     /// Bytes per second that all drives together can send to the host; 0 for no limit.
     pub uplink: u64,
-    /// How long a drive may take for a command before it is taken to be gone.
+    /// Time after which a drive that has not completed a command counts as gone, and its commands fail.
     pub timeout: Nanos,
-    /// From one look of the poll thread to the next.
+    /// How long the poll thread sleeps between two polls.
     pub poll_interval: Nanos,
-    /// How long before the end of a read the drive announces it.
+    /// How long before the end of a small read the drive announces it.
     pub window: Nanos,
-    /// From then on the window follows the time that threads take to be on their cores.
+    /// Whether the window adapts to the time that threads take to be on their cores, from `window` on.
     pub window_feedback: bool,
-    /// What else runs.
+    /// What other threads do on the cores: nothing, I/O to a device of their own, or endless computing.
     pub background: Background,
-    /// How many such threads.
+    /// Number of background threads.
     pub background_threads: u32,
-    /// How long the device of the background threads takes.
+    /// Time that a request of a background thread takes on its device.
     pub background_latency: Nanos,
 }
 
@@ -95,7 +95,7 @@ impl Default for HostConfig {
 }
 
 impl HostConfig {
-    /// True when there is a host.
+    /// True if a host is modelled.
     pub fn is_on(&self) -> bool {
         !self.strategy.is_empty()
     }
@@ -108,7 +108,7 @@ impl HostConfig {
         Strategy::parse(&self.strategy).expect("the configuration has been checked")
     }
 
-    /// Cores as the scheduler sees them.
+    /// Number of cores as the scheduler sees them: a core with a sibling counts as two.
     pub fn cpus(&self) -> u32 {
         if self.siblings { 2 * self.cores } else { self.cores }
     }

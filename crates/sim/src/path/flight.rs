@@ -14,16 +14,16 @@ pub(super) struct Flight {
     /// The thread that waits for just this.
     pub owner: Option<ThreadId>,
     pub queue: QueueId,
-    /// Where it was issued.
+    /// Number of the core on which the request was made ready for its drive.
     pub cpu: usize,
     pub finisher: Finisher,
-    /// It stands in a FIFO.
+    /// True while the request waits in a FIFO.
     pub is_queued: bool,
-    /// Its drive has it.
+    /// True once the request has been sent to its drive.
     pub is_sent: bool,
     /// The device has finished, and the host can see it.
     pub is_visible: bool,
-    /// Its completion has been taken from the controller.
+    /// True once the completion of the request has been taken from the controller.
     pub is_fetched: bool,
     /// The request has been post-processed.
     pub is_finished: bool,

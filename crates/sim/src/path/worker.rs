@@ -61,7 +61,7 @@ pub(super) struct Worker {
     pub is_entered: bool,
     pub wait: Wait,
     pub mode: Option<Mode>,
-    /// Its request has its answer, which the thread takes to its application.
+    /// The request has its answer, which the thread takes to its application.
     pub is_answered: bool,
     /// The device has announced the end, or the thread spins: it looks by itself.
     pub looks_itself: bool,
@@ -73,7 +73,8 @@ pub(super) struct Worker {
     /// When its request went on its way, and when the host could see its end.
     pub entered_at: Time,
     pub visible_at: Time,
-    /// Of its present request, to tell late notices apart.
+    /// Counts the thread's requests, modulo 2^32: a notice or prediction with another count is for an
+    /// earlier request.
     pub generation: u32,
     pub submitted: Time,
     /// When the drive announced its end; never, once the thread has been on a core since then.

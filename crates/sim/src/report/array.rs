@@ -16,13 +16,13 @@ use tailcut_ssd::{Figures, SsdConfig};
 /// The statistics of an array. Counts of reads include those of preparation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ArrayReport {
-    /// How data is laid out.
+    /// Name of the layout of data on the members, as in `array.layout`.
     pub layout: String,
-    /// R-groups.
+    /// Number of R-groups, or of token groups of epochs; 1 for other layouts.
     pub groups: u32,
-    /// Members.
+    /// Number of members: drives, or NVM sets of one drive.
     pub drives: u32,
-    /// They are the NVM sets of one drive.
+    /// Whether the members are the NVM sets of one drive.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub over_sets: bool,
     /// When the sources that count began, in ns since the start of preparation.
@@ -45,16 +45,16 @@ pub struct ArrayReport {
     /// behind a key-value server.
     #[serde(default)]
     pub write_amplification: Option<f64>,
-    /// Of a layout that writes a log: what it did.
+    /// What the log has done; only of layouts that write one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<LogReport>,
-    /// Of the layout with token groups: what its epochs did.
+    /// What the epochs have done; only of layouts with tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epochs: Option<EpochReport>,
     /// What happened to the drives, in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub incidents: Vec<IncidentReport>,
-    /// Each drive.
+    /// The statistics of each member, in the order of their numbers.
     pub members: Vec<MemberReport>,
 }
 
@@ -92,15 +92,15 @@ fn is_zero(count: &u32) -> bool {
 /// The statistics of an array's epochs since it was prepared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EpochReport {
-    /// Epochs.
+    /// Number of epochs that began.
     pub epochs: u64,
-    /// The longest, in ns.
+    /// Length of the longest epoch in ns.
     pub longest_ns: u64,
-    /// Blocks written to drives; both copies count.
+    /// Blocks written to drives; each copy counts.
     pub written: u64,
     /// Copies that were not written because a newer write had come.
     pub superseded: u64,
-    /// Blocks of descriptors.
+    /// Blocks of descriptors written to drives.
     pub descriptors: u64,
     /// Blocks of reads answered from the cache.
     pub from_cache: u64,
@@ -114,7 +114,7 @@ pub struct EpochReport {
     pub longest_wait_ns: u64,
     /// Copies that waited for longer than the deadline.
     pub late: u64,
-    /// How often drives were told to collect.
+    /// Number of times that a drive with the token was found collecting after it had been told to.
     pub collections: u64,
     /// How often the token passed on although a drive had not quiesced.
     pub restless: u64,
@@ -128,40 +128,40 @@ pub struct EpochReport {
 /// What drives did while they had the token, in ns; sums over all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StageReport {
-    /// Answering the reads that they had got before.
+    /// Time in which drives answered the reads that they had received before the token.
     pub draining_ns: u64,
-    /// Writing.
+    /// Time in which drives were written to.
     pub writing_ns: u64,
-    /// Being flushed.
+    /// Time in which drives were flushed.
     pub flushing_ns: u64,
-    /// Collecting.
+    /// Time in which drives collected garbage.
     pub collecting_ns: u64,
-    /// Coming to rest.
+    /// Time in which drives were quiescing before the token passed on.
     pub settling_ns: u64,
-    /// Nothing more, while others of their group did.
+    /// Time in which drives had nothing more to do while others of their group did.
     pub waiting_ns: u64,
 }
 
 /// The statistics of an array's log, including preparation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogReport {
-    /// Bytes that the host wrote.
+    /// Bytes that the host wrote to the log.
     pub host_bytes: u64,
     /// Blocks that collection moved for each that the host wrote. Limit: 0.
     pub moved: f64,
     /// Descriptors, padding and checkpoints for each block that the host wrote. Limit: 0.
     pub overhead: f64,
-    /// Rows of segments that were collected.
+    /// Rows of segments that collection has emptied.
     pub rows_collected: u64,
-    /// Share of their blocks that was valid.
+    /// Mean share of valid blocks in the rows that were collected, 0 … 1.
     pub victim_utilisation: f64,
     /// Rows of each R-group that are free at the end.
     pub free_rows: Vec<u32>,
-    /// How often the front end passed on.
+    /// Number of times that the front end passed on to another R-group.
     pub rotations: u64,
     /// Requests that were held back because collection could not keep up.
     pub throttled: u64,
-    /// Reads by the R-group that they went to.
+    /// Reads by the state of the R-group that they went to.
     pub reads: Vec<GroupReport>,
 }
 
@@ -170,24 +170,24 @@ pub struct LogReport {
 pub struct GroupReport {
     /// The state: front end, idle, collecting.
     pub state: String,
-    /// Number of reads.
+    /// Number of reads from R-groups in this state.
     pub reads: u64,
-    /// Their mean time in the array, in ns.
+    /// Mean time of these reads in the array, in ns; 0 if there were none.
     pub mean_ns: f64,
 }
 
 /// One drive of an array.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MemberReport {
-    /// Bytes per second that it wrote for the array.
+    /// Bytes per second that the array wrote to the drive, in whole pages.
     pub written_per_s: f64,
-    /// Read commands per second.
+    /// Read commands per second that the drive completed.
     pub reads_per_s: f64,
     /// Pages programmed for each page that the array's data needed.
     pub write_amplification: Option<f64>,
-    /// Time of ready/busy lines held by a transaction.
+    /// Share of the time of the drive's ready/busy lines during which a transaction held them, 0 … 1.
     pub chip_utilisation: f64,
-    /// Blocks erased.
+    /// Blocks of the drive that were erased in the measurement.
     pub erases: u64,
     /// Years that it lasts at the measured rate; see [`Lifetime`].
     #[serde(default, skip_serializing_if = "Option::is_none")]

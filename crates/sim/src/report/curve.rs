@@ -12,11 +12,11 @@ const RESOLUTION: f64 = 10.0;
 /// Latencies of a set of requests, in ns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
-    /// The exact mean.
+    /// Mean latency in ns, exactly; 0 if there were no requests.
     pub mean_ns: f64,
-    /// The percentiles of [`PERCENTILES`].
+    /// The latency at each of [`PERCENTILES`].
     pub points: Vec<Point>,
-    /// The exact maximum.
+    /// Highest latency in ns, exactly; 0 if there were no requests.
     pub max_ns: u64,
     /// The limit: the latency of such a request on a drive without any other work.
     pub bare_ns: f64,
@@ -27,7 +27,7 @@ pub struct Curve {
 pub struct Point {
     /// Per cent of the requests that were no slower.
     pub percentile: f64,
-    /// Their latency; at most 0.1 % too high.
+    /// The latency in ns that `percentile` per cent of the requests did not exceed; at most 0.1 % too high.
     pub ns: u64,
     /// False when fewer than ten requests were slower: the figure is little more than chance.
     pub resolved: bool,

@@ -31,27 +31,27 @@ pub struct Detail {
 /// Requests of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KindDetail {
-    /// The kind.
+    /// `all`, the kind of request, or the name of a class of reads such as `read class 1`.
     pub kind: String,
     /// Percentile and the latency in ns that it stands for, at most 0.1 % too high; up to the last request.
     pub curve: Vec<(f64, u64)>,
-    /// The fast ones first.
+    /// The requests by bands of latency, the fastest band first.
     pub bands: Vec<Band>,
 }
 
 /// Requests between two percentiles, and what they waited for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Band {
-    /// The lower percentile.
+    /// The percentile above which the requests of the band lie, 0 … 100.
     pub from: f64,
-    /// The higher percentile.
+    /// The percentile up to which the requests of the band lie, 0 … 100.
     pub to: f64,
     /// How many: as many as the percentiles say. Of a bucket of 1/32 of a latency that two bands share, each
     /// request counts as an average one of the bucket.
     pub requests: u64,
     /// The latency of the fastest of them in ns, at most 0.1 % too high.
     pub from_ns: u64,
-    /// Where their time went, the largest part first.
+    /// What the requests of the band waited for, the largest part first.
     pub waits: Vec<Wait>,
 }
 

@@ -15,13 +15,13 @@ use tailcut_ssd::{Breakdown, CacheCounts, Figures, Probe, Ssd};
 pub struct DriveReport {
     /// Pages programmed for each page that the host's data needed. Limit: 1.
     pub write_amplification: Option<f64>,
-    /// Pages programmed.
+    /// Pages programmed, for the host and for collection.
     pub programs: Programs,
-    /// Blocks erased.
+    /// Blocks erased in the measurement, without erases that were reset.
     pub erases: u64,
     /// Erases for the host's pages in the long run, at the copies of a victim that were measured.
     pub erases_least: f64,
-    /// Blocks that were emptied to be erased.
+    /// Victims that collection began to empty, for any purpose.
     pub collections: u64,
     /// Blocks emptied by wear levelling; part of `collections`.
     pub levelled: u64,
@@ -29,7 +29,7 @@ pub struct DriveReport {
     pub forced_collections: u64,
     /// Reads that have failed rather than wait for the drive.
     pub contended_reads: u64,
-    /// Programs and erases that failed.
+    /// Page programs and block erases that failed.
     pub failures: u64,
     /// Blocks that went bad in the measurement; without those that were bad from the factory.
     pub bad_blocks: u64,
@@ -37,7 +37,7 @@ pub struct DriveReport {
     pub wear: Wear,
     /// How long the drive would last.
     pub lifetime: Lifetime,
-    /// Operations that made way for reads.
+    /// Programs and erases that were suspended or reset for reads.
     pub preemptions: Preemptions,
     /// Queued programs that moved from a busy chip to an idle one.
     pub levelled_queues: u64,
@@ -46,13 +46,13 @@ pub struct DriveReport {
     /// The least work of each resource of this drive.
     #[serde(default)]
     pub resources: Vec<Resource>,
-    /// Time of ready/busy lines held by a transaction.
+    /// Share of the time of ready/busy lines during which a transaction held them.
     pub chip_utilisation: f64,
-    /// Time of ready/busy lines by what held them.
+    /// Share of the time of ready/busy lines by what held them, with its name.
     pub chip_time: Vec<(String, f64)>,
     /// Where the time of ready/busy lines went.
     pub breakdown: TimeBreakdown,
-    /// Time of ready/busy lines, with a command in the drive, without a transaction.
+    /// Share of the time of ready/busy lines, with a command in the drive, in which no transaction held them.
     pub inter_chip_idleness: f64,
     /// The least inter-chip idleness: the same transactions without a pause of the busiest resource.
     pub inter_chip_idleness_least: f64,
@@ -60,17 +60,17 @@ pub struct DriveReport {
     pub intra_chip_idleness: f64,
     /// The least intra-chip idleness: full transactions that wait for no bus.
     pub intra_chip_idleness_least: f64,
-    /// Time of dies whose cells were at work.
+    /// Share of the time of dies during which their cells were at work.
     pub die_utilisation: f64,
     /// What that would have been, had every transaction used all planes of a die.
     pub die_least: f64,
-    /// Time of planes whose cells were at work.
+    /// Share of the time of planes during which their cells were at work.
     pub plane_utilisation: f64,
-    /// Time of channels' buses in use.
+    /// Share of the time of channels during which their bus was in use.
     pub bus_utilisation: f64,
-    /// Time of the link in use, to the host and to the drive.
+    /// Share of the time during which the link was in use, to the host and to the drive.
     pub link_utilisation: [f64; 2],
-    /// Transactions by kind.
+    /// Number of transactions of each kind, and of the memory requests that they served.
     pub transactions: Vec<Transactions>,
     /// Transactions of one memory request, of several planes, of several dies, of both (the
     /// parallelism that Sprinkler calls NON-PAL, PAL1, PAL2 and PAL3).
@@ -86,9 +86,9 @@ pub struct DriveReport {
     /// The most transactions by which a chip's oldest waiting request was passed over, and the bound of
     /// the scheduler; both 0 where requests are not passed over.
     pub passed_over: [u32; 2],
-    /// The DRAM buffer.
+    /// Hits of reads and writes in the DRAM buffer, in pages.
     pub buffer: ReadHits,
-    /// The read cache, where there is one.
+    /// Hits of the read cache and the outcome of reading ahead; `None` if there is no cache.
     pub cache: Option<CacheReport>,
     /// Flash commands (page reads, page programs, block erases) per second.
     pub flash_commands_per_s: f64,
@@ -97,17 +97,17 @@ pub struct DriveReport {
 /// The execution-time breakdown: shares of the time of all ready/busy lines, adding up to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TimeBreakdown {
-    /// Command, address and data cycles.
+    /// The line's transactions use the bus for command, address or data cycles.
     pub bus_active: f64,
     /// A transaction, or its sensed data, waits for the bus. Limit: 0.
     pub bus_contention: f64,
     /// Cells are at work, and the line's bus phases are over.
     pub cell_active: f64,
-    /// Everything else.
+    /// The rest: nothing of the line is on the bus or waits for it, and its cells are not at work.
     pub idle: f64,
 }
 
-/// Pages programmed.
+/// Pages programmed in the measurement, by purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Programs {
     /// Pages programmed with data of the host.
@@ -116,12 +116,12 @@ pub struct Programs {
     pub gc: u64,
 }
 
-/// Erases per block.
+/// Number of erases per block, over all blocks of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Wear {
     /// Erases of the least worn block.
     pub least: u32,
-    /// The mean.
+    /// Mean number of erases per block.
     pub mean: f64,
     /// Erases of the most worn block.
     pub most: u32,
@@ -130,13 +130,13 @@ pub struct Wear {
 /// Programs and erases that made way for reads.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Preemptions {
-    /// Times that a program was suspended.
+    /// Suspensions of programs; a program that was suspended twice counts twice.
     pub program_suspends: u64,
-    /// Times that an erase was suspended.
+    /// Suspensions of erases; an erase that was suspended twice counts twice.
     pub erase_suspends: u64,
-    /// Page programs that were reset.
+    /// Page programs that were reset for reads.
     pub program_resets: u64,
-    /// Block erases that were reset.
+    /// Block erases that were reset for reads.
     pub erase_resets: u64,
     /// Pages that these resets left unusable until their block is erased.
     pub pages_spoiled: u64,
@@ -147,18 +147,18 @@ pub struct Preemptions {
 /// Transactions of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Transactions {
-    /// The kind.
+    /// The kind of operation, such as `user read` or `erase`.
     pub kind: String,
-    /// Transactions.
+    /// Number of transactions of this kind that ended in the measurement.
     pub transactions: u64,
-    /// Memory requests that they served.
+    /// Memory requests that these transactions served, at least one each.
     pub served: u64,
 }
 
 /// The read cache, in pages.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CacheReport {
-    /// Pages of reads that were found in it.
+    /// Pages of reads that were found in the cache.
     pub hits: u64,
     /// Share of all pages that the host has read from flash, from the cache or on their way into it. Limit:
     /// 1.
@@ -178,17 +178,17 @@ pub struct CacheReport {
 /// Hits of the DRAM buffer, in pages.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReadHits {
-    /// Pages read from it.
+    /// Pages of reads that were served from the buffer.
     pub read_hits: u64,
-    /// Pages written into an entry that was there.
+    /// Pages of writes that replaced or extended a page waiting in the buffer.
     pub write_hits: u64,
-    /// Pages that the host wrote.
+    /// Pages that write commands of the host touched.
     pub pages_written: u64,
 }
 
 /// The measurement that the figures of a drive belong to.
 pub(super) struct Measurement {
-    /// Its length.
+    /// Length of the measurement in seconds.
     pub seconds: f64,
     /// Share of it during which the busiest resource was needed.
     pub busiest: f64,

@@ -9,21 +9,21 @@ use tailcut_ssd::Service;
 /// The statistics of a host during the measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HostReport {
-    /// Its I/O strategy.
+    /// The I/O strategy as the scenario gives it: names joined by `+`.
     pub strategy: String,
-    /// Cores, siblings counted.
+    /// Number of cores as the scheduler sees them: a core with a sibling counts as two.
     pub cpus: usize,
     /// The time account of the cores, the largest share first; the shares add up to 1.
     pub cpu_time: Vec<CpuShare>,
     /// Time of cores per request, without idling and background, in ns.
     pub cpu_per_request_ns: f64,
-    /// Context switches per request.
+    /// Context switches on all cores per request that ended.
     pub switches_per_request: f64,
     /// Handlers of the controller's interrupts per request.
     pub interrupts_per_request: f64,
-    /// The longest of them in ns.
+    /// The longest time in ns that a single interrupt handler was at work.
     pub longest_handler_ns: u64,
-    /// Requests per second of background threads.
+    /// Requests that the background threads completed, per second.
     pub background_per_s: f64,
     /// Root of the mean square error in ns with which the ends of reads were announced, if they were.
     pub prediction_error_ns: Option<f64>,
@@ -38,9 +38,9 @@ pub struct HostReport {
 /// How well times of one kind were predicted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PredictionReport {
-    /// The predicted service.
+    /// Name of the service whose end was predicted, such as `flash` or `transfer`.
     pub of: String,
-    /// Number of predictions.
+    /// Number of predictions; a service without any is left out.
     pub count: u64,
     /// Mean of the observed times in ns.
     pub mean_ns: f64,
@@ -53,7 +53,7 @@ pub struct PredictionReport {
 /// A part of the cores' time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CpuShare {
-    /// The use of the time.
+    /// What the time was spent on, such as `polling`.
     pub on: String,
     /// Share of all of the time, 0 … 1.
     pub share: f64,

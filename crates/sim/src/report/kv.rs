@@ -10,19 +10,19 @@ use serde::{Deserialize, Serialize};
 pub struct KvReport {
     /// `get`s that were answered from memory.
     pub from_memory: u64,
-    /// Their latencies.
+    /// Latencies of the `get`s that were answered from memory, as clients see them.
     pub from_memory_latency: Curve,
     /// `get`s that were answered from flash.
     pub from_flash: u64,
-    /// Their latencies.
+    /// Latencies of the `get`s that were answered from flash, as clients see them.
     pub from_flash_latency: Curve,
-    /// The time that these waited for the drive or array alone.
+    /// The time that `get`s answered from flash waited for the drive or array alone.
     pub flash_latency: Curve,
-    /// `get`s for items that were not there.
+    /// `get`s for items that did not exist.
     pub misses: u64,
     /// `set`s that were stored.
     pub sets: u64,
-    /// Their latencies.
+    /// Latencies of the `set`s that were stored, as clients see them.
     pub set_latency: Curve,
     /// Commands that the server could not carry out.
     pub refused: u64,
@@ -38,9 +38,9 @@ pub struct KvReport {
     pub written_bytes: u64,
     /// Bytes of records that were copied to make room. Limit: 0.
     pub copied_bytes: u64,
-    /// Items evicted.
+    /// Items that the server evicted for lack of space.
     pub evicted: u64,
-    /// Segments of the log that came free.
+    /// Segments of the log that were reclaimed.
     pub reclaimed: u64,
 }
 

@@ -13,14 +13,14 @@ use tailcut_ssd::{Figures, SsdConfig};
 pub struct Lifetime {
     /// Erases that have worn blocks: those completed and those reset.
     pub worn: u64,
-    /// Bytes that the host writes over it.
+    /// Bytes that the host writes until the end of the lifetime; `None` if the lifetime is unknown.
     pub bytes_written: Option<f64>,
     /// What that would be without write amplification and without resets, if the buffer saved no more
     /// programs than it did: the limit.
     pub bytes_written_most: f64,
     /// Writes of the drive's capacity per day, over five years (JESD218's usual term).
     pub drive_writes_per_day: Option<f64>,
-    /// Its length in years at the measured rate.
+    /// Length of the lifetime in years at the measured rate; `None` if it is unknown.
     pub years: Option<f64>,
     /// Pages used up in the measurement, as a share of all pages of the drive. Below one pass, blocks that
     /// were filled in step have not all had their turn.

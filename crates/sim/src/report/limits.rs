@@ -13,7 +13,7 @@ use tailcut_ssd::request::Kind;
 /// A resource that the requests of a run need.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Resource {
-    /// The name of the resource.
+    /// Name of the resource, such as `chips` or `buses`.
     pub name: String,
     /// Share of the measurement during which it must have been busy, at the very least, for the
     /// work that was done: 0 to 1. Below the utilisation that was measured where work was done less well

@@ -51,14 +51,14 @@ pub struct Report {
     /// Why all figures are zero, if no request was answered within the measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unmeasured: Option<String>,
-    /// Version of the program.
+    /// Version of tailcut that ran the scenario.
     pub version: String,
     /// Seed of all random streams.
     pub seed: u64,
     /// Digest of the history of all requests, 16 hexadecimal digits: two runs of one scenario
     /// agree on it.
     pub digest: String,
-    /// The preset that the drive started from.
+    /// Name of the preset that the drive's configuration started from.
     pub drive_name: String,
     /// The array, where the drives form one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,10 +66,10 @@ pub struct Report {
     /// The host, where one is modelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostReport>,
-    /// The key-value server, where there is one.
+    /// What the key-value server did; `None` unless there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kv: Option<KvReport>,
-    /// Bytes that the host can address.
+    /// Size in bytes of the device that the workload ran on.
     pub capacity_bytes: u64,
     /// Writes complete in a volatile cache: a power cut loses them until they are flushed. False if all had
     /// force unit access.
@@ -85,7 +85,7 @@ pub struct Report {
     pub completed: u64,
     /// Start of the measurement, in ns since the start of the run.
     pub from_ns: u64,
-    /// End of the measurement.
+    /// End of the measurement, in ns since the start of the run.
     pub until_ns: u64,
     /// Steady state, as SNIA judges it.
     pub steady: Option<SteadyReport>,
@@ -106,7 +106,7 @@ pub struct Report {
     pub kinds: Vec<KindReport>,
     /// The least work of each resource for these requests, the busiest first.
     pub resources: Vec<Resource>,
-    /// The drive; of an array, its first.
+    /// What the drive did; of an array, its first drive.
     pub drive: DriveReport,
     /// The store, where the workload is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -218,7 +218,7 @@ impl Report {
         if elapsed == 0 { 0.0 } else { self.queue_stall_ns as f64 / elapsed as f64 }
     }
 
-    /// The busiest resource.
+    /// The busiest resource of the run, which limits its throughput; `None` if there is none.
     pub fn bottleneck(&self) -> Option<&Resource> {
         self.resources.first()
     }

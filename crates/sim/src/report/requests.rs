@@ -13,15 +13,15 @@ pub struct KindReport {
     pub kind: String,
     /// Requests measured that succeeded; all figures but `errors` are theirs.
     pub requests: u64,
-    /// Requests that did not succeed.
+    /// Number of requests that failed; no other figure includes them.
     pub errors: u64,
     /// Requests per second: those due in the measurement; under overload, all that completed in it.
     pub requests_per_s: f64,
-    /// Bytes per second, of the same requests.
+    /// Bytes per second that these requests moved.
     pub bytes_per_s: f64,
-    /// Latencies.
+    /// Latencies of the requests, from the moment at which each was due to its end.
     pub latency: Curve,
-    /// The waits of all of them, by cause.
+    /// What these requests waited for on average, by cause.
     pub waits: Vec<Wait>,
     /// The waits of the slowest 1 %, 0.1 % and 0.01 % of them, by cause, where that is a request or more.
     pub slowest: Vec<Tail>,

@@ -13,9 +13,9 @@ use tailcut_workload::lsm::{Operation, Store};
 pub struct StoreReport {
     /// Keys of the store; of one that grows, those at the end.
     pub keys: u64,
-    /// Gets that ended.
+    /// Gets that ended in the measurement; 0 for a store with clients, whose operations are in `operations`.
     pub gets: u64,
-    /// Gets per second.
+    /// Gets that ended per second of the measurement.
     pub gets_per_s: f64,
     /// Latencies of gets: all blocks that a get waits for and its processor time. Limit: the
     /// processor time and one block of an idle drive.
@@ -26,16 +26,16 @@ pub struct StoreReport {
     pub cache_hit_share: f64,
     /// Share of these blocks that a filter asked for wrongly. Limit: 0.
     pub false_positive_share: f64,
-    /// Of a store with clients: what they did, by kind.
+    /// Operations of the clients of a store, by kind; empty for a store without clients.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operations: Vec<OperationReport>,
     /// Share of the blocks that came from the host's page cache, of those that were not in the block
     /// cache; none without a page cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page_cache_hit_share: Option<f64>,
-    /// Puts.
+    /// Puts of the store in the measurement.
     pub puts: u64,
-    /// Puts per second, until the last of them.
+    /// Puts per second, from the beginning of the measurement to the last put.
     pub puts_per_s: f64,
     /// Time in ns that the writer stood still. Limit: 0.
     pub stalled_ns: u64,
@@ -43,19 +43,19 @@ pub struct StoreReport {
     pub delayed_ns: u64,
     /// Bytes of keys and values that were put.
     pub put_bytes: u64,
-    /// Bytes that the log wrote.
+    /// Bytes of the log that were written to the device.
     pub log_bytes: u64,
     /// Memtables that became files.
     pub flushes: u64,
-    /// Bytes of these files.
+    /// Bytes of the files that memtables became.
     pub flushed_bytes: u64,
-    /// Compactions that merged files.
+    /// Compactions that merged files; files that only moved down are not counted.
     pub compactions: u64,
     /// Files that went down a level as they were.
     pub moved_files: u64,
-    /// Bytes that compactions read.
+    /// Bytes of the files that compactions have merged.
     pub compaction_read_bytes: u64,
-    /// Bytes that compactions wrote.
+    /// Bytes of the files that compactions wrote.
     pub compaction_written_bytes: u64,
     /// Bytes flushed and compacted for each byte that was put, the log not counted. Limit: 1 in the
     /// long run.
@@ -69,9 +69,9 @@ pub struct StoreReport {
 /// Operations of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OperationReport {
-    /// The kind: read, update, insert.
+    /// The kind of operation: `read`, `update` or `insert`.
     pub kind: String,
-    /// How many ended.
+    /// Operations of this kind that ended in the measurement.
     pub count: u64,
     /// Operations of this kind per second.
     pub per_s: f64,
@@ -120,9 +120,9 @@ impl OperationReport {
 /// A level of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LevelReport {
-    /// Its files.
+    /// Number of files in the level.
     pub files: u64,
-    /// Their bytes.
+    /// Size of the level's files in bytes.
     pub bytes: u64,
 }
 

@@ -14,19 +14,19 @@ pub struct Tail {
     /// the bucket of 1/32 of a latency at the edge count as average ones of the bucket, scaled so that the
     /// mean of all is exact to 0.1 %.
     pub share: f64,
-    /// How many requests they are.
+    /// Number of requests in the tail.
     pub requests: u64,
     /// The latency of the fastest of them in ns, at most 0.1 % too high: never below the percentile that they
     /// lie above.
     pub from_ns: u64,
-    /// Where their time went, the largest part first.
+    /// What these requests waited for, the largest part first.
     pub waits: Vec<Wait>,
 }
 
 /// One cause's part in a set of requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Wait {
-    /// The cause.
+    /// Label of the cause of the wait, such as `chip: erase`.
     pub cause: String,
     /// Mean time per request, in ns.
     pub mean_ns: f64,

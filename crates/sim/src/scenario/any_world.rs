@@ -10,7 +10,7 @@ use tailcut_ssd::{Probe, Ssd};
 /// What the world of a scenario runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorldKind {
-    /// One drive.
+    /// One drive without an array or a host.
     Drive,
     /// An array of drives.
     Array,
@@ -23,7 +23,7 @@ pub enum WorldKind {
 /// A world that is ready to run.
 #[expect(clippy::large_enum_variant, reason = "there is one")]
 pub enum AnyWorld<P: Probe = ()> {
-    /// One drive.
+    /// One drive without an array or a host.
     Drive(World<Ssd<P>>),
     /// An array of drives.
     Array(World<SimulatedArray<P>>),
@@ -47,7 +47,7 @@ macro_rules! with_world {
 }
 
 impl<P: Probe> AnyWorld<P> {
-    /// The drives alone.
+    /// The drives, without whatever is in front of them.
     pub fn into_drives(self) -> Vec<Ssd<P>> {
         match self {
             AnyWorld::Drive(world) => vec![world.device],

@@ -42,17 +42,17 @@ tailcut_base::choice! {
 pub struct TraceConfig {
     /// The trace's file; empty for none.
     pub file: String,
-    /// Its format; `None` to detect it from the content.
+    /// Format of the trace; `None` to detect it from the content.
     pub format: Option<trace::Format>,
-    /// When requests are issued.
+    /// Whether requests are issued at their recorded times, stretched, or in a closed loop.
     pub timing: ReplayTiming,
-    /// Parts per million of the recorded times.
+    /// Factor of the recorded times, in parts per million: a million keeps them.
     pub stretch_ppm: u64,
-    /// The most requests in flight.
+    /// Maximum number of requests in flight.
     pub depth: u32,
-    /// Ends after so many requests; 0 for all.
+    /// Number of requests after which the replay ends; 0 for all.
     pub requests: u64,
-    /// How often it is replayed.
+    /// Number of times that the trace is replayed, one after the other.
     pub times: u32,
     /// The disk to replay, by name or number; empty for all.
     pub disk: String,
@@ -191,21 +191,21 @@ pub struct Scenario {
     pub seed: u64,
     /// Pages keep fingerprints, and every read is checked.
     pub content: bool,
-    /// The drive.
+    /// The drive, of which a scenario with an array or a host may have several.
     pub device: SsdConfig,
-    /// How the drive is prepared.
+    /// The state that the drive is prepared in, and the share of it that holds data.
     pub precondition: Precondition,
     /// When the run measures and ends.
     pub run: Limits,
     /// The workload, unless one of the following is chosen.
     pub workload: SyntheticConfig,
-    /// A second synthetic source beside it.
+    /// A second synthetic source, beside `workload`.
     pub beside: BesideConfig,
-    /// A trace as workload.
+    /// A trace as the workload; none while its file is empty.
     pub trace: TraceConfig,
     /// A fio job file as workload.
     pub fio: FioConfig,
-    /// A published data-centre workload, generated.
+    /// A data-centre workload of Sprinkler's table 1, generated, as the workload.
     pub datacenter: DatacenterConfig,
     /// A log-structured merge store as workload.
     pub lsm: LsmConfig,

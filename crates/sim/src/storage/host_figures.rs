@@ -8,11 +8,11 @@ use tailcut_ssd::Service;
 /// How long handlers of the controller's interrupts have been at work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handlers {
-    /// How many there have been.
+    /// Number of handlers of interrupts that have run.
     pub count: u64,
-    /// All of them together.
+    /// Time that all handlers have been at work, summed up.
     pub total: Nanos,
-    /// The longest.
+    /// The longest time that a single handler was at work.
     pub longest: Nanos,
 }
 
@@ -27,30 +27,30 @@ impl Handlers {
 /// Times of a part of the drives and how well they were predicted, in ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PredictionFigures {
-    /// Mean of the observed times.
+    /// Mean of the observed times, in ns.
     pub mean: f64,
-    /// Their standard deviation.
+    /// Standard deviation of the observed times, in ns.
     pub deviation: f64,
-    /// Mean of the predicted times.
+    /// Mean of the predicted times, in ns.
     pub predicted: f64,
-    /// Root of the mean square of the errors.
+    /// Root mean square of the differences of predicted and observed times, in ns.
     pub error: f64,
-    /// How many predictions.
+    /// Number of predictions that were made.
     pub count: u64,
 }
 
 /// The statistics of a host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostFigures {
-    /// Cores, siblings counted.
+    /// Number of cores as the scheduler sees them: a core with a sibling counts as two.
     pub cpus: usize,
-    /// How long it was measured.
+    /// Length of the measurement.
     pub elapsed: Nanos,
     /// The time account of all cores together; adds up to `elapsed` for each.
     pub time: CpuTime,
-    /// Context switches.
+    /// Number of context switches on all cores in the measurement.
     pub switches: u64,
-    /// Handlers of the controller's interrupts.
+    /// Number and times of the handlers of the controller's interrupts.
     pub handlers: Handlers,
     /// Requests that the background threads completed.
     pub background_requests: u64,
@@ -62,11 +62,11 @@ pub struct HostFigures {
     pub full_buffers: u64,
     /// Predictions of the first drive, in the order of [`Service::ALL`], where drives are listened to.
     pub predictions: Option<[PredictionFigures; Service::ALL.len()]>,
-    /// Ends of reads from flash are announced.
+    /// Whether drives announce the ends of reads from flash.
     pub announces: bool,
-    /// How often the strategy has changed its mode since the beginning.
+    /// Number of times that the strategy has changed its mode since the beginning.
     pub mode_changes: u64,
-    /// The mode that it is in.
+    /// The mode that a strategy which adapts to the load is in; `None` for others.
     pub mode: Option<Mode>,
 }
 

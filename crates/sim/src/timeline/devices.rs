@@ -22,26 +22,26 @@ const LOOKS: u64 = 4;
 /// Chips next to each other in a drive that share a row of the map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The drive.
+    /// Number of the drive, from 0, that the chips are in.
     pub drive: usize,
-    /// Its first chip.
+    /// Number of the first of the chips in its drive.
     pub first: usize,
-    /// How many they are.
+    /// Number of chips that share the row.
     pub chips: usize,
 }
 
 /// The counters of a drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DriveCounts {
-    /// Read commands completed.
+    /// Read commands that the drive completed.
     pub reads: u64,
-    /// Write commands completed.
+    /// Write commands that the drive completed.
     pub writes: u64,
     /// Pages programmed with data of the host.
     pub programmed_user: u64,
     /// Pages programmed by garbage collection and wear levelling.
     pub programmed_gc: u64,
-    /// Blocks erased.
+    /// Blocks of the drive that were erased.
     pub erases: u64,
 }
 
@@ -70,28 +70,28 @@ impl DriveCounts {
 /// How often an R-group was seen in each role.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Roles {
-    /// Times that it was the front end.
+    /// Number of looks at which the group was the front end.
     pub front: u32,
-    /// Times that it was collected.
+    /// Number of looks at which the group was being collected.
     pub collecting: u32,
 }
 
 /// All that is known of storage, cumulative or within a slot.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeviceSlot {
-    /// Each drive.
+    /// The counters of each drive, in the order of their numbers.
     pub drives: Vec<DriveCounts>,
-    /// Time of the chips of each row by holder.
+    /// Time by holder, in ns, summed over the chips of each row.
     pub rows: Vec<[u64; HOLDERS]>,
     /// The times of each member of an array by token stage.
     pub stages: Vec<StageTimes>,
-    /// Epochs that began.
+    /// Number of epochs that began, of an array with tokens.
     pub epochs: u64,
     /// Blocks that collection of an array's log moved.
     pub moved: u64,
-    /// Times that R-groups were asked for their role.
+    /// Number of times in the slot that R-groups were asked for their role.
     pub looks: u32,
-    /// The roles reported at these times.
+    /// How often each R-group reported each role at these times.
     pub roles: Vec<Roles>,
 }
 
@@ -162,7 +162,7 @@ impl Default for Devices {
 }
 
 impl Devices {
-    /// Nothing seen yet.
+    /// Nothing observed yet; begins with the measurement.
     pub fn new() -> Devices {
         Devices {
             slots: Slots::new(Time::ZERO),
@@ -175,7 +175,7 @@ impl Devices {
         }
     }
 
-    /// What happened.
+    /// The counters of drives, chips and array, slot by slot.
     pub fn slots(&self) -> &Slots<DeviceSlot> {
         &self.slots
     }

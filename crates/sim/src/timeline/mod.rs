@@ -25,20 +25,20 @@ pub struct Timeline {
     pub from_ns: u64,
     /// When the measurement ends, somewhere in the last slot.
     pub until_ns: u64,
-    /// How long a slot is.
+    /// Length of a slot in ns.
     pub slot_ns: u64,
-    /// How many there are.
+    /// Number of slots of the timeline.
     pub slots: usize,
     /// Requests of each kind that occurred, by the moment at which they ended.
     pub kinds: Vec<KindTimeline>,
-    /// Each drive.
+    /// The counters of each drive, in the order of their numbers.
     pub drives: Vec<DriveTimeline>,
-    /// Chips.
+    /// What held the ready/busy lines of chips, by row and column.
     pub chips: ChipMap,
     /// Members of an array with tokens, by what they did with theirs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<MemberTimeline>,
-    /// Epochs that began, of such an array.
+    /// Number of epochs that began in each slot, of an array with tokens.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub epochs: Vec<u64>,
     /// Blocks that collection of an array's log moved, of an array that writes one.
@@ -52,17 +52,18 @@ pub struct Timeline {
 /// Requests of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KindTimeline {
-    /// The kind.
+    /// The kind of request: read, write, trim or flush.
     pub kind: String,
-    /// Requests.
+    /// Requests that succeeded, by the slot in which they ended.
     pub requests: Vec<u64>,
-    /// Bytes that they moved.
+    /// Bytes that the requests moved.
     pub bytes: Vec<u64>,
-    /// Requests that did not succeed.
+    /// Requests that failed, by the slot in which they ended.
     pub errors: Vec<u64>,
-    /// The sum of their latencies, in ns.
+    /// The sum of the latencies of the requests, in ns.
     pub latency_ns: Vec<u64>,
-    /// The latency that half of them did not exceed, at most 1/16 too high.
+    /// The latency that half of the requests did not exceed, at most 1/16 too high; `None` where they are
+    /// fewer than 2.
     pub p50_ns: Vec<Option<u64>>,
     /// The latency that 99 % of them did not exceed, at most 1/16 too high; `None` where they are fewer
     /// than 100.
@@ -70,29 +71,29 @@ pub struct KindTimeline {
     /// The latency that 99.9 % of them did not exceed, at most 1/16 too high; `None` where they are fewer
     /// than 1000.
     pub p999_ns: Vec<Option<u64>>,
-    /// The longest latency.
+    /// The longest latency of a slot in ns; 0 where no request succeeded.
     pub max_ns: Vec<u64>,
 }
 
-/// One drive.
+/// The counters of one drive over time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DriveTimeline {
-    /// Read commands completed.
+    /// Read commands completed in each slot.
     pub reads: Vec<u64>,
-    /// Write commands completed.
+    /// Write commands completed in each slot.
     pub writes: Vec<u64>,
     /// Pages programmed with data of the host.
     pub programmed_user: Vec<u64>,
     /// Pages programmed by garbage collection and wear levelling.
     pub programmed_gc: Vec<u64>,
-    /// Blocks erased.
+    /// Blocks erased in each slot.
     pub erases: Vec<u64>,
 }
 
 /// What held the ready/busy lines of chips.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChipMap {
-    /// How many slots share a column.
+    /// Number of slots that share a column of the map; the last column may have fewer.
     pub slots_per_column: usize,
     /// The rows, by drive and chip.
     pub rows: Vec<ChipRow>,
@@ -104,18 +105,18 @@ pub struct ChipMap {
 /// A row of the map of chips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChipRow {
-    /// The drive.
+    /// Number of the drive, from 0, that the chips are in.
     pub drive: usize,
     /// Its first chip in this row (or die, where dies have lines of their own).
     pub first: usize,
-    /// How many share the row.
+    /// Number of chips that share the row.
     pub chips: usize,
 }
 
 /// Time of chips by one kind of holder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HeldBy {
-    /// The kind.
+    /// What held the chips, in the words of [`HELD_BY`].
     pub holder: String,
     /// Parts per thousand by row and column.
     pub rows: Vec<Vec<u16>>,
@@ -124,11 +125,12 @@ pub struct HeldBy {
 /// The times of a member of an array by token stage: parts per thousand of the slot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MemberTimeline {
-    /// Answering the reads that it got before.
+    /// Parts per thousand of each slot in which the member answered reads that it had received before the
+    /// token.
     pub draining: Vec<u16>,
-    /// Writing, and being flushed.
+    /// Parts per thousand of each slot in which the member was written to or flushed.
     pub writing: Vec<u16>,
-    /// Collecting, and coming to rest.
+    /// Parts per thousand of each slot in which the member collected or quiesced.
     pub collecting: Vec<u16>,
 }
 
@@ -136,9 +138,9 @@ pub struct MemberTimeline {
 /// In the rest it was idle.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GroupTimeline {
-    /// It was the front end.
+    /// Parts per thousand of the looks at which the group was the front end.
     pub front: Vec<u16>,
-    /// It was collected.
+    /// Parts per thousand of the looks at which the group was being collected.
     pub collecting: Vec<u16>,
 }
 

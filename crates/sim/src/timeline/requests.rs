@@ -12,15 +12,15 @@ const BUCKETS: usize = 61 * PER_OCTAVE;
 /// Requests of one kind that ended in a slot.
 #[derive(Clone, Debug, Default)]
 pub struct SlotTotals {
-    /// How many succeeded.
+    /// Number of requests that succeeded.
     pub requests: u64,
-    /// Bytes that they moved.
+    /// Bytes that the successful requests moved.
     pub bytes: u64,
-    /// Requests that did not succeed.
+    /// Number of requests that did not succeed; no other figure includes them.
     pub errors: u64,
-    /// The sum of their latencies, in ns.
+    /// The sum of the latencies of successful requests, in ns.
     pub latency_ns: u64,
-    /// The longest of these.
+    /// The longest latency of a successful request; zero if there is none.
     pub longest: Nanos,
     /// How many latencies lie in each bucket; empty while there are none.
     buckets: Vec<u64>,
@@ -81,7 +81,7 @@ impl SlotTotals {
 /// Requests that ended in a slot, by kind, in the order of [`Op`].
 #[derive(Clone, Debug, Default)]
 pub struct RequestSlot {
-    /// Each kind.
+    /// The requests of each kind, in the order of [`Op`].
     pub ops: [SlotTotals; 4],
 }
 
@@ -104,7 +104,7 @@ impl Default for Requests {
 }
 
 impl Requests {
-    /// Nothing counted yet.
+    /// No requests counted yet; begins with the measurement.
     pub fn new() -> Requests {
         Requests { slots: Slots::new(Time::ZERO) }
     }

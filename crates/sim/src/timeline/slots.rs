@@ -47,7 +47,7 @@ impl<T: Slot> Slots<T> {
         self.end
     }
 
-    /// The slots, in order.
+    /// All slots from the beginning on, in order.
     pub fn all(&self) -> &[T] {
         &self.slots
     }

@@ -52,7 +52,7 @@ impl Alignment {
         self.writes.share()
     }
 
-    /// Sectors of a page.
+    /// Size of a page in sectors of 512 bytes.
     pub fn page_sectors(&self) -> u32 {
         self.page_sectors
     }

@@ -19,29 +19,29 @@ pub struct Attribution {
 /// One cause's share in a set of requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
-    /// The cause.
+    /// The cause that the time was spent on.
     pub cause: Cause,
-    /// Mean time per request, in ns.
+    /// Mean time per request that was spent on the cause, in ns.
     pub mean_ns: f64,
-    /// Share of the latency of these requests, 0 … 1.
+    /// Share of the latency of the requests that the cause makes up, 0 … 1.
     pub share: f64,
 }
 
 /// The requests around a latency.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LatencyRange {
-    /// Their ranks; 0 is the slowest of all requests.
+    /// Ranks of the requests by latency; 0 is the slowest of all requests.
     pub ranks: std::ops::Range<u64>,
     /// Lower bound of their latencies, at most 1/32 below the shortest.
     pub from: Nanos,
     /// Upper bound of their latencies, at most 1/32 above the longest.
     pub to: Nanos,
-    /// What they waited for.
+    /// What the requests in the range waited for, the largest part first.
     pub shares: Vec<Share>,
 }
 
 impl LatencyRange {
-    /// Number of requests.
+    /// Number of requests in the range.
     pub fn count(&self) -> u64 {
         self.ranks.end - self.ranks.start
     }
@@ -50,7 +50,7 @@ impl LatencyRange {
 /// Some of the requests, by rank.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Part {
-    /// Number of requests.
+    /// Number of requests in the part.
     pub count: u64,
     /// The time that they spent on each cause, in ns.
     pub nanos: [u128; CAUSES],
@@ -85,12 +85,12 @@ impl Default for Attribution {
 }
 
 impl Attribution {
-    /// Nothing yet.
+    /// An attribution without any requests.
     pub fn new() -> Attribution {
         Attribution { counts: vec![0; ROWS], nanos: vec![0; ROWS * CAUSES] }
     }
 
-    /// Adds a request.
+    /// Adds a request with its latency and the spans that make it up.
     #[inline(always)]
     pub fn record(&mut self, latency: Nanos, spans: &Spans) {
         let row = row_of(latency);
@@ -101,7 +101,7 @@ impl Attribution {
         }
     }
 
-    /// Adds everything of `other`.
+    /// Adds the requests of `other`.
     pub fn merge(&mut self, other: &Attribution) {
         for (sum, x) in self.counts.iter_mut().zip(&other.counts) {
             *sum += x;
@@ -111,7 +111,7 @@ impl Attribution {
         }
     }
 
-    /// Requests counted.
+    /// Number of requests added.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }

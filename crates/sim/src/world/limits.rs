@@ -6,11 +6,11 @@ use tailcut_base::{Nanos, Time};
 /// given here; requests in flight are always waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Time at the start that does not count.
+    /// Time at the start of the workload that does not count.
     pub ramp: Nanos,
-    /// Nothing is issued after this long; zero for no limit.
+    /// Time after which nothing is issued; zero for no limit.
     pub duration: Nanos,
-    /// The most requests, over all sources; zero for no limit.
+    /// Maximum number of requests over all sources; zero for no limit.
     pub requests: u64,
     /// Length of a round, the unit in which steady state is judged; zero for none.
     pub round: Nanos,
@@ -32,11 +32,11 @@ impl Limits {
 /// Where a run stands.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// Requests completed.
+    /// Number of requests completed so far, preparation included.
     pub completed: u64,
-    /// Requests that there will be, if known.
+    /// Number of requests that the run will have issued at its end, as far as known.
     pub expected: Option<u64>,
-    /// Virtual time.
+    /// The virtual time that the run has reached.
     pub now: Time,
     /// Virtual time at which nothing more is issued, if there is a limit.
     pub until: Option<Time>,

@@ -63,7 +63,7 @@ struct Flight {
 /// Open loops that issued requests faster than the device completed them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Overload {
-    /// Requests issued, with those of the ramp.
+    /// Requests issued by the end of the run, the ramp included.
     pub issued: u64,
     /// Requests due by the end of the run, about. No more than issued where each source came to its end.
     pub due: u64,
@@ -77,11 +77,11 @@ pub struct Overload {
 
 /// Sources, a device, and the state of their interaction.
 pub struct World<D: Device> {
-    /// The device.
+    /// The device that the sources issue their requests to.
     pub device: D,
-    /// The measurements.
+    /// The statistics of requests since the end of preparation and ramp.
     pub stats: Stats,
-    /// Rounds, where they were asked for.
+    /// Rounds by which steady state is judged; none are counted unless the limits give their length.
     pub rounds: Rounds,
     checker: Checker,
     issuers: Vec<Issuer>,
@@ -274,7 +274,7 @@ impl<D: Device> World<D> {
         observer.begin(&self.device, now);
     }
 
-    /// The present virtual time.
+    /// The virtual time that the run has reached.
     pub fn now(&self) -> Time {
         self.now
     }

@@ -6,11 +6,11 @@ use tailcut_base::{Nanos, Time};
 /// What happened in one round.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Round {
-    /// Requests completed.
+    /// Requests that completed in the round.
     pub requests: u64,
-    /// Sectors moved.
+    /// Sectors of 512 bytes that these requests moved.
     pub sectors: u64,
-    /// Sum of latencies in ns.
+    /// Sum of the latencies of the requests that completed in the round, in ns.
     pub latency_sum: u128,
 }
 
@@ -19,13 +19,13 @@ pub struct Round {
 /// it, and the best-fit line moves by no more than 10 % of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SteadyState {
-    /// The first of the five rounds.
+    /// Number of the first of the five rounds, from 0.
     pub first: usize,
-    /// Mean requests per round.
+    /// Mean number of requests per round.
     pub mean: f64,
     /// Largest minus smallest round, as a share of the mean.
     pub excursion: f64,
-    /// Change of the best-fit line over the five rounds, as a share of the mean.
+    /// Change of the best-fit line over the five rounds, up or down, as a share of the mean.
     pub slope: f64,
 }
 

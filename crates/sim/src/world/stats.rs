@@ -16,35 +16,35 @@ const SECTORS_MOST: u32 = 65_536;
 /// A finished request with all that is known of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Finished<S> {
-    /// Its number in the run, from 0.
+    /// Number of the request in the run, from 0.
     pub number: u64,
-    /// The name that the device knew it by while it was in flight.
+    /// The identifier that the device knew the request by while it was in flight.
     pub id: CommandId,
-    /// The source that it came from.
+    /// Number of the source that issued the request.
     pub source: u32,
-    /// The operation.
+    /// What the request did: read, write, trim or flush.
     pub op: Op,
-    /// Force unit access.
+    /// Whether the request forced unit access.
     pub fua: bool,
-    /// Its latency class.
+    /// Latency class of the request.
     pub class: Class,
-    /// The status of its completion.
+    /// Whether the request succeeded, or why it failed.
     pub status: Status,
-    /// First sector.
+    /// Number of its first sector, of 512 bytes.
     pub sector: u64,
-    /// Number of sectors.
+    /// Number of sectors of 512 bytes; 0 for a flush.
     pub sectors: u32,
-    /// When its latency began.
+    /// When the request was due, from which its latency counts.
     pub due: Time,
-    /// When the device took it.
+    /// When the device accepted the request.
     pub submitted: Time,
-    /// When the host saw its end.
+    /// When the host saw the completion.
     pub completed: Time,
-    /// `completed - due`.
+    /// The time from `due` to `completed`.
     pub latency: Nanos,
-    /// Its waits by cause.
+    /// Attribution of the request's latency to causes.
     pub spans: S,
-    /// It belongs to the measurement.
+    /// Whether the request belongs to the measurement.
     pub counts: bool,
 }
 
@@ -90,13 +90,13 @@ impl SlowRequest {
 /// The statistics of the requests of one kind that succeeded, and how many did not.
 #[derive(Clone, Debug, Default)]
 pub struct OpStats {
-    /// Latencies.
+    /// Latencies of the requests that succeeded.
     pub latency: LatencyHistogram,
-    /// Their waits by cause.
+    /// Attribution of these latencies to causes.
     pub attribution: Attribution,
-    /// Bytes moved.
+    /// Bytes that the requests that succeeded have moved.
     pub bytes: u64,
-    /// Requests that did not succeed.
+    /// Number of requests of this kind that did not succeed.
     pub errors: u64,
     /// Requests that ended in the measurement and were due before it, and their bytes.
     due_before: (u64, u64),
@@ -176,7 +176,7 @@ impl Sizes {
 /// The measurements of a run, after its ramp.
 #[derive(Clone, Debug)]
 pub struct Stats {
-    /// Start of the measurement.
+    /// Start of the measurement in virtual time.
     pub from: Time,
     /// End of the measurement: the last completion.
     pub until: Time,
@@ -229,7 +229,7 @@ impl Default for Stats {
 }
 
 impl Stats {
-    /// Nothing measured yet.
+    /// Statistics of a measurement that has not begun.
     pub fn new() -> Stats {
         Stats {
             from: Time::ZERO,
@@ -335,7 +335,7 @@ impl Stats {
         all
     }
 
-    /// Requests counted.
+    /// Number of requests in the measurement that succeeded.
     pub fn requests(&self) -> u64 {
         self.parts().map(|op| op.latency.count()).sum()
     }
@@ -345,7 +345,7 @@ impl Stats {
         self.parts().map(|op| op.ended().0).sum()
     }
 
-    /// Requests counted that did not succeed.
+    /// Number of requests in the measurement that did not succeed.
     pub fn errors(&self) -> u64 {
         self.parts().map(|op| op.errors).sum()
     }

@@ -77,9 +77,9 @@ impl Channel {
 /// The use of a bus that has come to an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BusRelease {
-    /// The LUN that had the bus.
+    /// The LUN that used the bus until now.
     pub lun: LunId,
-    /// Pages that it has still to carry: another chip goes first.
+    /// Pages of its transaction that still have to cross the bus, because another chip goes first; usually 0.
     pub left: u32,
 }
 

@@ -23,7 +23,7 @@ impl Requests {
         id
     }
 
-    /// Gives a place back.
+    /// Removes a memory request, whose id may be used for another from then on.
     #[inline]
     pub fn remove(&mut self, id: RequestId) {
         self.requests.release(id);
@@ -72,12 +72,12 @@ impl Requests {
         &self.accounts[id]
     }
 
-    /// All that are in flight, with their ids.
+    /// All memory requests in flight, with their ids.
     pub fn iter(&self) -> impl Iterator<Item = (RequestId, &MemoryRequest)> {
         self.requests.allocated()
     }
 
-    /// How many are in flight.
+    /// Number of memory requests in flight, committed or not.
     pub fn in_flight(&self) -> usize {
         self.requests.len()
     }

@@ -7,38 +7,39 @@ use tailcut_base::{Nanos, Time};
 /// The transaction of a LUN.
 #[derive(Clone, Copy, Debug)]
 pub struct Transaction {
-    /// What its members do.
+    /// The kind of operation that all members share: read, program or erase, and for whom.
     pub kind: Kind,
     members: [RequestId; PLACES_MAX],
     count: u8,
     /// Pages that cross the bus for them.
     pages: u8,
-    /// None, plane sharing, die interleaving, both: 0 … 3.
+    /// How its members share the chip: 0 not at all, 1 by plane sharing, 2 by die interleaving, 3 by both.
     pub parallelism: u8,
-    /// When its command phase began.
+    /// When the command phase of the transaction began.
     pub started: Time,
     /// Length of the command phase, with the data of a program.
     pub command: Nanos,
-    /// When the last of its cells was done.
+    /// When the cells of the last member are done.
     pub cell_end: Time,
-    /// When its data got the bus.
+    /// When the data of a read last got the bus.
     pub out_start: Time,
-    /// Pages that have not crossed the bus, as long as others go between.
+    /// Number of pages that had not crossed the bus when the transaction last got it or gave way to another
+    /// chip.
     pub left: u8,
-    /// When they were last put off.
+    /// When the remaining pages last gave way to another chip on the bus.
     pub put_off: Time,
-    /// When its pages got the bus last.
+    /// When the transaction last got the bus.
     pub bus_since: Time,
-    /// When the cells of the pages that a program had on the bus before that are done.
+    /// For a program that gave way on the bus, when the cells of the pages loaded before are done.
     pub in_end: Time,
-    /// How long the bus carried something else between two of its pages.
+    /// How long the bus served other chips between two pages of the transaction.
     pub gap: Nanos,
-    /// When it was resumed last; [`Time::ZERO`] before it was suspended.
+    /// When the transaction was last resumed; [`Time::ZERO`] if it has not been suspended.
     pub resumed: Time,
-    /// How often it was suspended.
+    /// Number of times that the transaction was suspended.
     pub suspensions: u32,
-    /// How long it has stood still: from the moments at which its suspensions began to those at which
-    /// it was resumed.
+    /// How long the transaction was stopped: from the beginning of each suspension to the following
+    /// resumption.
     pub suspended: Nanos,
 }
 
@@ -65,13 +66,13 @@ impl Transaction {
         }
     }
 
-    /// The memory requests that it serves.
+    /// The memory requests that the transaction serves; none before it is composed.
     #[inline]
     pub fn members(&self) -> &[RequestId] {
         &self.members[..usize::from(self.count)]
     }
 
-    /// How many memory requests it serves.
+    /// Number of memory requests that the transaction serves.
     #[inline]
     pub fn count(&self) -> u8 {
         self.count
@@ -105,7 +106,7 @@ impl Transaction {
         self.left = self.pages;
     }
 
-    /// Clears it, to compose a new transaction.
+    /// Removes all members and resets the counts, so that a new transaction of `kind` can be composed.
     #[inline]
     pub fn clear(&mut self, kind: Kind) {
         self.kind = kind;

@@ -2,7 +2,7 @@
 
 use tailcut_base::config::{Configure, KeyVisitor};
 
-/// Buffer configuration.
+/// Configuration of the DRAM write buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BufferConfig {
     /// Bytes of write-back buffer, over all sets; 0 for write-through.

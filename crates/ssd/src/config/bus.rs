@@ -18,10 +18,10 @@ tailcut_base::choice! {
     }
 }
 
-/// Bus configuration.
+/// Configuration of the buses of all channels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BusConfig {
-    /// Who gets the bus next.
+    /// Which of the transfers that wait for a channel's bus goes next.
     pub arbitration: Arbitration,
 }
 

@@ -14,7 +14,7 @@ pub struct CacheConfig {
 }
 
 impl CacheConfig {
-    /// No read cache.
+    /// A drive without a read cache.
     pub const OFF: CacheConfig = CacheConfig { size: 0, ahead: 0, streams: 64 };
 }
 

@@ -24,16 +24,17 @@ pub const SPARE_MOST: u32 = 900_000;
 pub struct FtlConfig {
     /// Share of the raw capacity that the host cannot address, in parts per million.
     pub spare: u32,
-    /// The unit of mapping.
+    /// The unit in which logical addresses are mapped to flash: page, block or superblock.
     pub mapping: MappingLevel,
     /// Logical blocks that consecutive pages go to in turn under block-level mapping:
     /// a stripe, see `mapping::ftl::stripes`.
     pub stripe: u32,
-    /// How a write finds its plane.
+    /// Whether the logical page of a write decides its plane (static), or the next plane in turn takes it
+    /// (dynamic).
     pub allocation: Allocation,
-    /// The order in which planes are used.
+    /// The order in which channel, way (chip), die and plane are used, the fastest-changing first.
     pub order: Order,
-    /// Write streams with frontiers of their own.
+    /// Number of write streams with frontiers of their own; commands of a higher stream use the last.
     pub streams: u32,
 }
 

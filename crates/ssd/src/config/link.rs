@@ -3,13 +3,13 @@
 use tailcut_base::Nanos;
 use tailcut_base::config::{Configure, KeyVisitor};
 
-/// Link configuration.
+/// Configuration of the link between host and drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkConfig {
-    /// Bytes per second in each direction.
+    /// Bandwidth of the link in each direction, in bytes per second.
     pub rate: u64,
-    /// What each command occupies the link for, beside its data: with the data of a write, or
-    /// with the completion of anything else. A completion without data takes 16 bytes' time at least.
+    /// Time that each command occupies the link beside its data: with the data of a write, or with the
+    /// completion of anything else. A completion without data takes the time of 16 bytes at least.
     pub command: Nanos,
     /// True when only one direction can be used at a time (SATA).
     pub half_duplex: bool,

@@ -33,18 +33,18 @@ use tailcut_base::control::GcThresholds;
 use tailcut_base::quantity::show_bytes;
 use tailcut_base::{BadValue, Problem};
 
-/// Garbage-collection configuration.
+/// Configuration of garbage collection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GcConfig {
-    /// Victim policy.
+    /// How collection chooses the block that it empties.
     pub victim: VictimPolicy,
-    /// How many blocks d-choices looks at.
+    /// Number of blocks that the victim policy `d-choices` compares.
     pub choices: u32,
-    /// A plane with fewer free blocks collects.
+    /// A plane with fewer free blocks than this collects in the foreground.
     pub low: u32,
-    /// Background collection ends at this many free blocks.
+    /// Number of free blocks of a plane at which background collection ends; at least `low`.
     pub high: u32,
-    /// Collect while a chip is idle, up to `high`.
+    /// Whether planes collect while their chip is idle, until they have `high` free blocks.
     pub background: bool,
     /// User requests may go between the page copies of a collection.
     pub preemptible: bool,
@@ -52,7 +52,8 @@ pub struct GcConfig {
     pub merge: bool,
     /// Page copies of one collection under way at a time.
     pub copies: u32,
-    /// Collection takes no time and no chip: what it would be at the best.
+    /// Collection takes no time and holds no chip; pages moved and erases are counted as ever. For
+    /// comparisons.
     pub ideal: bool,
 }
 
@@ -107,7 +108,7 @@ impl Configure for GcConfig {
     }
 }
 
-/// Wear-levelling configuration.
+/// Configuration of static wear levelling.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WearConfig {
     /// Move data off the least worn block of a plane when the spread is too large.
@@ -147,41 +148,41 @@ impl Configure for WearConfig {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct SsdConfig {
-    /// Where the other values came from.
+    /// The preset that the configuration started from; its other values may have been changed since.
     pub preset: Preset,
-    /// The host may ask and steer: see [`tailcut_base::control`].
+    /// Whether the host may query and steer collection through [`tailcut_base::control`].
     pub control_api: bool,
-    /// Geometry.
+    /// Channels, chips, dies, planes, blocks and pages, and the size of a page.
     pub geometry: Geometry,
-    /// Times of cells and bus.
+    /// Times of cells, bus cycles, suspension and reset, and the rated endurance.
     pub timing: Timing,
-    /// Bus arbitration.
+    /// How the transfers of a channel's chips share its bus.
     pub bus: BusConfig,
-    /// Faults of the NAND array.
+    /// Probabilities that blocks are bad from the factory, and that programs and erases fail.
     pub faults: Faults,
-    /// Host link.
+    /// Bandwidth of the link to the host, and its cost for each command.
     pub link: LinkConfig,
-    /// Device queue.
+    /// Protocol and depth of the device queue, and the controller's own time for each command.
     pub queue: QueueConfig,
-    /// Scheduling.
+    /// The order in which requests are committed to chips and served by them.
     pub schedule: ScheduleConfig,
     /// Preemption of programs and erases by reads.
     pub preempt: PreemptConfig,
-    /// DRAM buffer.
+    /// Size of the DRAM write buffer, and when it writes pages to flash.
     pub buffer: BufferConfig,
-    /// Write pacing.
+    /// The rate at which pages of writes may enter the drive.
     pub pacing: PacingConfig,
-    /// Read cache.
+    /// Size of the read cache in DRAM, and what is read ahead into it.
     pub cache: CacheConfig,
-    /// Translation layer.
+    /// Mapping of logical addresses, placement of writes, and the share of capacity kept spare.
     pub ftl: FtlConfig,
-    /// Superblocks.
+    /// How blocks form superblocks; only for the mapping by superblock.
     pub superblock: SuperblockConfig,
-    /// Garbage collection.
+    /// Choice of victims of garbage collection, and when it begins and ends.
     pub gc: GcConfig,
-    /// Wear levelling.
+    /// When wear levelling empties blocks that have been erased less often than others.
     pub wear: WearConfig,
-    /// NVM sets.
+    /// Division of the drive into NVM sets, each with its own part of the flash and of the addresses.
     pub sets: SetsConfig,
 }
 

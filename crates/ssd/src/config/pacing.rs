@@ -15,24 +15,24 @@ tailcut_base::choice! {
     }
 }
 
-/// Write-pacing configuration.
+/// Configuration of write pacing: the rate at which pages of writes enter the drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PacingConfig {
-    /// How pages come in.
+    /// How the pages of writes are admitted: at once, evenly at a limit, or up to a limit in each window.
     pub mode: PacingMode,
     /// Pages per second that come in at the most.
     pub most: u32,
     /// Share of what is missing to `most` by which the limit exceeds what came in in the window before, in
     /// parts per million; with a million the limit is always `most`.
     pub growth: u32,
-    /// Length of a window.
+    /// Length of the window over which the rate of incoming pages is taken.
     pub window: Nanos,
     /// Pages that may come in at once where they come in evenly.
     pub burst: u32,
 }
 
 impl PacingConfig {
-    /// No pacing.
+    /// Pages of writes enter the drive as they come.
     pub const NONE: PacingConfig = PacingConfig {
         mode: PacingMode::None,
         most: 100_000_000,

@@ -29,11 +29,11 @@ tailcut_base::choice! {
 /// Which operations reads preempt, and how often.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PreemptConfig {
-    /// What is done to programs.
+    /// What a read that may preempt does to a program that it meets.
     pub program: Handling,
-    /// What is done to erases.
+    /// What a read that may preempt does to an erase that it meets.
     pub erase: Handling,
-    /// How often an operation may be suspended.
+    /// Number of times that one operation may be suspended before it must finish.
     pub suspensions: u32,
     /// Cell time that a program or erase runs on for, on average, until it has come to a point where it can
     /// stop; exponentially distributed. 0: it stops at once.
@@ -46,7 +46,7 @@ pub struct PreemptConfig {
     pub resets: u32,
     /// Wear that resets may add to that of erases, in parts per million; 0 for no bound.
     pub wear_budget: u32,
-    /// Only where it is quicker than waiting.
+    /// Reads preempt an operation only where that is quicker than waiting for its end.
     pub when_quicker: bool,
     /// Programs go where the next read is expected last.
     pub place_programs: bool,

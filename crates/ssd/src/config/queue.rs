@@ -15,10 +15,10 @@ tailcut_base::choice! {
     }
 }
 
-/// Device-queue configuration.
+/// Configuration of the device queue and of the controller behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueConfig {
-    /// The protocol.
+    /// The protocol of the device queue: AHCI with up to 32 commands, or NVMe.
     pub protocol: Protocol,
     /// Commands that the device takes at a time, over all queues.
     pub depth: u32,

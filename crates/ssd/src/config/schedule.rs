@@ -40,14 +40,15 @@ tailcut_base::choice! {
     }
 }
 
-/// Scheduling configuration.
+/// Configuration of the schedulers: what is committed to chips, and what they serve first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduleConfig {
-    /// The commit scheduler.
+    /// The policy by which waiting requests are committed to chips.
     pub commit: CommitPolicy,
-    /// Which of a chip's work goes first.
+    /// Which of the work that is committed to a chip goes first.
     pub chip: ChipPolicy,
-    /// What the class of a read is worth.
+    /// Where the class of a read comes from: its command, the drive's own inference, or nowhere, as all reads
+    /// are equal.
     pub classes: Classes,
     /// How long a LUN may serve nothing but reads while other work waits or stands suspended.
     pub write_patience: Nanos,

@@ -18,9 +18,9 @@ tailcut_base::choice! {
 /// Into how many sets a drive is divided, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetsConfig {
-    /// Sets of equal size.
+    /// Number of NVM sets of equal size; 1 for a drive that is not divided.
     pub count: u32,
-    /// What each has of its own.
+    /// What each NVM set has of its own: whole channels, or chips on every channel.
     pub by: SetsBy,
 }
 

@@ -26,14 +26,14 @@ pub struct SuperblockConfig {
     /// Pages of the map that one sensing of a die makes available: planes × pages of the map in a page of
     /// flash, 8 in that example. Collection reads by sensing; the host reads single pages.
     pub sense: u32,
-    /// How fast a superblock is emptied.
+    /// Whether a superblock is emptied as fast as possible, or in step with the host's writes.
     pub pace: CollectionPace,
     /// Blocks of a superblock that are erased at the same time.
     pub erases: u32,
 }
 
 impl SuperblockConfig {
-    /// Of drives that map otherwise: each page alone.
+    /// The values of drives without superblock mapping: each page is programmed and read alone.
     pub const NONE: SuperblockConfig =
         SuperblockConfig { program: 1, sense: 1, pace: CollectionPace::Proportional, erases: 1 };
 }

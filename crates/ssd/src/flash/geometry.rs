@@ -78,23 +78,24 @@ impl LogicalPage {
 /// The counts and sizes of a drive's flash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Geometry {
-    /// Channels, each with one bus.
+    /// Number of channels, each with one bus.
     pub channels: u32,
-    /// Chips per channel.
+    /// Number of chips on each channel.
     pub chips: u32,
-    /// Dies per chip.
+    /// Number of dies in each chip.
     pub dies: u32,
-    /// Planes per die.
+    /// Number of planes in each die.
     pub planes: u32,
-    /// Blocks per plane.
+    /// Number of blocks in each plane, bad ones included.
     pub blocks: u32,
-    /// Pages per block.
+    /// Number of pages in each block.
     pub pages: u32,
     /// User bytes per page: a power of two from 512 B to 32 KiB.
     pub page_bytes: u64,
     /// Spare bytes per page (error correction, logical address); they travel on the bus.
     pub spare_bytes: u64,
-    /// What one ready/busy line speaks for.
+    /// Whether a ready/busy line belongs to a chip or to a die: the part that carries out one transaction at
+    /// a time.
     pub ready_busy: ReadyBusy,
 }
 
@@ -146,22 +147,22 @@ impl Configure for Geometry {
 }
 
 impl Geometry {
-    /// Planes in the drive.
+    /// Planes of the whole drive.
     pub fn plane_count(&self) -> u32 {
         self.channels * self.chips * self.dies * self.planes
     }
 
-    /// Blocks in the drive.
+    /// Blocks of the whole drive, bad ones included.
     pub fn block_count(&self) -> u64 {
         u64::from(self.plane_count()) * u64::from(self.blocks)
     }
 
-    /// Pages in the drive.
+    /// Pages of the whole drive; below 2^31.
     pub fn page_count(&self) -> u64 {
         self.block_count() * u64::from(self.pages)
     }
 
-    /// User bytes of all pages.
+    /// User bytes of all pages of the drive, spare space included and spare bytes of pages not.
     pub fn raw_bytes(&self) -> u64 {
         self.page_count() * self.page_bytes
     }
@@ -179,22 +180,22 @@ impl Geometry {
         self.dies_per_lun() * self.planes
     }
 
-    /// All channels.
+    /// The ids of all channels, in ascending order.
     pub fn channel_ids(&self) -> impl Iterator<Item = ChannelId> + Clone + use<> {
         ChannelId::first(self.channels as usize)
     }
 
-    /// All planes.
+    /// The ids of all planes, in ascending order.
     pub fn plane_ids(&self) -> impl Iterator<Item = PlaneId> + Clone + use<> {
         PlaneId::first(self.plane_count() as usize)
     }
 
-    /// All blocks.
+    /// The ids of all blocks, in ascending order: those of a plane follow each other.
     pub fn block_ids(&self) -> impl Iterator<Item = BlockId> + Clone + use<> {
         BlockId::first(to_usize(self.block_count()))
     }
 
-    /// All ready/busy lines.
+    /// The ids of all LUNs, in ascending order: one for each ready/busy line.
     pub fn lun_ids(&self) -> impl Iterator<Item = LunId> + Clone + use<> {
         LunId::first(self.luns() as usize)
     }
@@ -204,7 +205,7 @@ impl Geometry {
         self.plane_count() / self.places_per_lun()
     }
 
-    /// Ready/busy lines per channel.
+    /// LUNs (ready/busy lines) on each channel.
     pub fn luns_per_channel(&self) -> u32 {
         self.luns() / self.channels
     }
@@ -230,20 +231,20 @@ impl Geometry {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Pages of a block.
+    /// Divides by the number of pages in a block.
     pub pages: Divisor,
-    /// Blocks of a plane.
+    /// Divides by the number of blocks in a plane.
     pub blocks: Divisor,
     /// Places (die and plane) behind a ready/busy line.
     pub places: Divisor,
-    /// Planes of a die.
+    /// Divides by the number of planes in a die.
     pub planes: Divisor,
     /// Ready/busy lines of a channel.
     luns: Divisor,
 }
 
 impl Layout {
-    /// The numbering of `geometry`.
+    /// The numbering of the parts of a drive with `geometry`.
     pub fn new(geometry: &Geometry) -> Layout {
         Layout {
             pages: Divisor::new(geometry.pages),
@@ -284,7 +285,7 @@ impl Layout {
         PlaneId::new(self.blocks.quotient(block.get()))
     }
 
-    /// The superblock that a block belongs to.
+    /// The superblock that contains a block.
     #[inline]
     pub fn superblock_of(&self, block: BlockId) -> SuperblockId {
         SuperblockId::new(self.blocks.remainder(block.get()))
@@ -332,7 +333,7 @@ impl Layout {
         PlaneId::new(first).up_to(PlaneId::new(first + self.places.get()))
     }
 
-    /// The channel of a ready/busy line.
+    /// The channel that a LUN (ready/busy line) is on.
     #[inline]
     pub fn channel_of(&self, lun: LunId) -> ChannelId {
         ChannelId::new(self.luns.quotient(lun.get()))

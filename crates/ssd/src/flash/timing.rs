@@ -37,32 +37,32 @@ pub const ERASE_CYCLES: u64 = 5;
 /// follow each other, the fast page first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// Bits per cell.
+    /// How many bits a cell holds, and with that how many types of pages there are.
     pub cell: CellKind,
-    /// Cell time of a page read, for all page types or one for each.
+    /// Cell time of a page read: one time for all page types, or one for each, the fast page first.
     pub read: Vec<Nanos>,
     /// The most by which the cell time of a read of one page differs from `read`, either way, evenly
     /// distributed.
     pub read_jitter: Nanos,
-    /// Cell time of a page program, for all page types or one for each.
+    /// Cell time of a page program: one time for all page types, or one for each, the fast page first.
     pub program: Vec<Nanos>,
     /// Cell time of a block erase.
     pub erase: Nanos,
     /// Transfer rate of a channel's bus in bytes per second.
     pub bus: u64,
-    /// One command or address cycle on the bus.
+    /// Length of one command or address cycle on the bus.
     pub cycle: Nanos,
-    /// Until a chip whose program is being suspended can read.
+    /// Time from the suspension of a program until its chip can read.
     pub program_suspend: Nanos,
-    /// Added to a program each time that it is resumed.
+    /// Time added to a program each time that it is resumed.
     pub program_resume: Nanos,
-    /// Until a chip whose erase is being suspended can read.
+    /// Time from the suspension of an erase until its chip can read.
     pub erase_suspend: Nanos,
-    /// Added to an erase each time that it is resumed.
+    /// Time added to an erase each time that it is resumed.
     pub erase_resume: Nanos,
-    /// Until a chip whose program is being reset can read.
+    /// Time from the reset of a program until its chip can read.
     pub program_reset: Nanos,
-    /// Until a chip whose erase is being reset can read.
+    /// Time from the reset of an erase until its chip can read.
     pub erase_reset: Nanos,
     /// Program and erase cycles that a block is rated for.
     pub endurance: u32,
@@ -146,20 +146,20 @@ pub struct Phases {
     types: Divisor,
     /// Pages of one type follow each other in runs of 2 to this power.
     run: u32,
-    /// Cell time of an erase.
+    /// Time that the cells take to erase a block.
     pub erase: Nanos,
-    /// A page's data and spare bytes on the bus.
+    /// Time of a page on the bus, data and spare bytes.
     pub transfer: Nanos,
-    /// Command and address cycles of a read.
+    /// Time of the command and address cycles of a read.
     pub read_command: Nanos,
-    /// Command and address cycles of a program.
+    /// Time of the command and address cycles of a program.
     pub program_command: Nanos,
-    /// Command and address cycles of an erase.
+    /// Time of the command and address cycles of an erase.
     pub erase_command: Nanos,
 }
 
 impl Phases {
-    /// Works out the times.
+    /// Precomputes the times of each page type, and of a page on the bus.
     pub fn new(timing: &Timing, geometry: &Geometry) -> Phases {
         let spread = |times: &[Nanos]| std::array::from_fn(|i| times[i % times.len()]);
         Phases {

@@ -6,12 +6,12 @@ use crate::timers::Direction;
 use std::collections::VecDeque;
 use tailcut_base::{Nanos, Time};
 
-/// A reserved transfer.
+/// A transfer over the link, with the time that is reserved for it.
 #[derive(Clone, Copy, Debug)]
 pub struct Transfer {
-    /// When it begins.
+    /// When the first byte enters the link.
     pub start: Time,
-    /// When it ends.
+    /// When the last byte has crossed the link.
     pub end: Time,
 }
 
@@ -56,7 +56,7 @@ pub struct Link {
 pub const COMPLETION_BYTES: u64 = 16;
 
 impl Link {
-    /// An idle link.
+    /// A link on which nothing has been transferred or reserved yet.
     pub fn new(config: &LinkConfig) -> Link {
         Link {
             config: config.clone(),

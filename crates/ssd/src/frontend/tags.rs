@@ -14,17 +14,17 @@ use tailcut_base::{Cause, Command, CommandId, Nanos, SECTOR_BYTES, Spans, Status
 /// A command in the device, with the state of its pages.
 #[derive(Clone, Debug)]
 pub struct TaggedCommand {
-    /// The command.
+    /// The command as the host submitted it.
     pub command: Command,
-    /// When it arrived.
+    /// When the host submitted the command.
     pub arrived: Time,
-    /// Up to where its latency is accounted for.
+    /// The time up to which the command's latency is attributed to causes.
     pub mark: Time,
     /// First logical page.
     first_page: LogicalPage,
-    /// Number of pages that it touches.
+    /// Number of logical pages that the command touches, in whole or in part.
     pub pages: u32,
-    /// Pages that are not done yet.
+    /// Number of pages of the command that are not done yet.
     pub remaining: u32,
     /// Pages from the first on whose data has been given to the link: reads return data in order.
     pub returned: u32,
@@ -34,11 +34,11 @@ pub struct TaggedCommand {
     pub in_transit: u32,
     /// Fold of the contents read so far.
     pub content: u64,
-    /// The status with which it will complete.
+    /// The status with which the command will complete.
     pub status: Status,
     /// Until when the chips that it would have waited for are taken; only where it is contended.
     pub busy_until: Time,
-    /// Where its time went, up to `mark`.
+    /// Attribution of the command's latency to causes, up to `mark`.
     pub spans: Spans,
     /// The clock of waits for room up to where its own is accounted for.
     room: RoomClock,
@@ -143,12 +143,12 @@ impl TaggedCommand {
         self.page_done(page);
     }
 
-    /// It waits for room in the buffer.
+    /// Begins a wait of the command for room in the buffer; `clock` is the reading at this moment.
     pub fn wait_for_room(&mut self, clock: RoomClock) {
         self.room = clock;
     }
 
-    /// It has waited for room up to `now`.
+    /// Attributes the time up to `now` to a wait for room in the buffer.
     pub fn account_wait_for_room(&mut self, now: Time, clock: RoomClock) {
         let waited = now.since(self.mark);
         let for_collection = clock.collections_part(&self.room, waited);
@@ -185,9 +185,9 @@ impl TaggedCommand {
 /// A page of a command that has been read.
 #[derive(Clone, Copy, Debug)]
 pub struct PageRead {
-    /// Which of the pages of the command.
+    /// Index of the page within its command, from 0.
     pub page: u32,
-    /// Its content.
+    /// Fingerprint of the content that was read.
     pub content: u32,
 }
 
@@ -245,7 +245,7 @@ impl Tags {
         (end - start) * SECTOR_BYTES
     }
 
-    /// Releases a tag.
+    /// Releases a tag, which may be bound to another command from then on.
     #[inline]
     pub fn release(&mut self, id: Tag) {
         self.tags.release(id);

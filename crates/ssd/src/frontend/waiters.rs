@@ -7,11 +7,11 @@ use tailcut_base::ids::Pool;
 /// A page of a command that waits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waiter {
-    /// The command.
+    /// The command that the page belongs to.
     pub(crate) tag: Tag,
-    /// Which page of it.
+    /// Number of the page in its command, from 0.
     pub(crate) page: u32,
-    /// Since when.
+    /// When the page began to wait.
     pub(crate) since: Time,
 }
 

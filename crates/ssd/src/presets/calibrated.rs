@@ -51,7 +51,7 @@ const PAGES: u32 = 384 * PROGRAM;
 /// Four lanes of PCI Express.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pcie {
-    /// Generation 4.
+    /// Generation 4 of PCI Express.
     Four,
     /// Generation 5, which is twice as fast.
     Five,
@@ -178,7 +178,7 @@ fn whole(fitted: &Fitted) -> SsdConfig {
 /// Pages come in evenly at a limit of `most` a second.
 const EVEN: PacingConfig = PacingConfig { mode: PacingMode::Even, ..PacingConfig::NONE };
 
-/// Samsung PM9A3, 960 GB.
+/// The configuration of a Samsung PM9A3 with 960 GB, at reduced scale, fitted to measurements.
 pub fn pm9a3() -> SsdConfig {
     SsdConfig { preset: Preset::Pm9a3, ..whole(&pm9a3_fit()) }.at_scale(SCALE)
 }

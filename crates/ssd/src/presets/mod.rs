@@ -17,7 +17,7 @@ use crate::flash::{Geometry, Timing};
 use tailcut_base::Nanos;
 
 impl Preset {
-    /// The configuration of this drive.
+    /// The configuration of the drive that the preset describes.
     pub fn config(self) -> SsdConfig {
         match self {
             Preset::M => m(),

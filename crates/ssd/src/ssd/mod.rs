@@ -58,7 +58,7 @@ pub struct Ssd<P: Probe = ()> {
     mapping: Mapping,
     /// The LUNs, and what they do when.
     backend: Backend,
-    /// What watches this drive.
+    /// The observer of transactions and handovers; `()` observes nothing.
     pub probe: P,
 }
 
@@ -118,7 +118,7 @@ impl<P: Probe> Ssd<P> {
         self.mapping.precondition(how, seed)
     }
 
-    /// The configuration.
+    /// The configuration that the drive was built from.
     pub fn config(&self) -> &SsdConfig {
         &self.config
     }
@@ -246,7 +246,7 @@ impl<P: Probe> Ssd<P> {
         self.mapping.pages_left_in_open_blocks(plane)
     }
 
-    /// Planes of the drive.
+    /// Number of planes of the whole drive.
     pub fn planes(&self) -> u32 {
         self.geometry.plane_count()
     }
@@ -320,7 +320,7 @@ impl<P: Probe> Ssd<P> {
         self.mapping.erased_blocks()
     }
 
-    /// True while it collects somewhere.
+    /// True while any plane or superblock of the drive is being collected.
     pub fn collects(&self) -> bool {
         self.mapping.collects()
     }

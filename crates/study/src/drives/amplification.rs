@@ -23,7 +23,7 @@ choice! {
 /// Writes of 4 KiB, 128 in flight, to a share of the drive that is full of data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Amplification {
-    /// Where the writes go.
+    /// The pattern by which writes choose their places.
     pub pattern: WritePattern,
     /// The share of the drive, from its beginning, that holds data and is written, in per cent.
     pub fill_percent: f64,

@@ -9,7 +9,7 @@ use tailcut_ssd::Preset;
 pub struct RealDrive {
     /// Its short name in files of rows; empty for the drive of files that do not name theirs.
     pub id: &'static str,
-    /// The name of its preset.
+    /// Name of the drive's preset.
     pub preset_name: &'static str,
     /// Loads with a measured row that its preset was fitted to: there, agreement with the measurement is none
     /// of the model's merit.

@@ -46,7 +46,7 @@ impl Quantity {
         }
     }
 
-    /// Its figure in a measured row, if it was measured.
+    /// The figure of the quantity in a measured row; `None` if it was not measured.
     pub fn measured(self, row: &MeasuredRow) -> Option<f64> {
         match self {
             Quantity::Read(percentile) => row.reads[index(percentile)],

@@ -6,7 +6,7 @@ use tailcut_base::histogram::LatencyHistogram;
 /// A percentile that is reported.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Percentile {
-    /// Its name as part of column names: `50p`, `99p9`, `max`.
+    /// Name of the percentile as part of column names: `50p`, `99p9`, `max`.
     pub name: &'static str,
     /// Per cent of the requests that took no longer; 100 for the slowest request.
     pub percent: f64,
@@ -40,7 +40,7 @@ impl Percentile {
 /// The percentiles of the latencies of one kind of request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latencies {
-    /// Requests that they rest on.
+    /// Number of requests that the percentiles are of.
     pub requests: u64,
     /// The latency at each of [`PERCENTILES`], in microseconds, never descending; 0 without requests.
     pub micros: [f64; PERCENTILES.len()],

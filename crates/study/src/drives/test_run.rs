@@ -54,7 +54,7 @@ impl Default for TestRun {
 pub struct Measurement {
     /// Reads of the threads whose latencies are measured.
     pub reads: Latencies,
-    /// Writes of these threads.
+    /// Writes of the threads whose latencies are measured.
     pub writes: Latencies,
     /// Reads of all threads that completed within the measurement, per second.
     pub reads_per_s: f64,

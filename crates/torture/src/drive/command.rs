@@ -29,11 +29,11 @@ fn writes_superblock(request: &Request<Bytes>) -> bool {
 /// When something is done for a command.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
-    /// When it happens.
+    /// The time at which it happens.
     pub at: Time,
     /// The name of the command for [`Drive::half`] and [`Drive::complete`].
     pub slot: u32,
-    /// It is answered; else some of its blocks have arrived.
+    /// Whether the command is answered then; otherwise some of its blocks have arrived.
     pub is_done: bool,
 }
 

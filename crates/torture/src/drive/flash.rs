@@ -82,11 +82,11 @@ impl Written {
 /// The end of a command.
 #[derive(Clone, Copy, Debug)]
 pub struct FlashCompletion {
-    /// Where the drive keeps it.
+    /// The slot in which the drive keeps the command.
     pub slot: u32,
-    /// The status of the command.
+    /// Whether the command succeeded, or why it failed.
     pub status: Status,
-    /// When it would rather not serve: for how long.
+    /// For a command that was declined: how long the SSD expects to be busy.
     pub busy_for: Nanos,
 }
 
@@ -164,7 +164,7 @@ impl Flash {
         assert_eq!(answer, Submit::Accepted, "the drive keeps to the depth and the size of its SSD");
     }
 
-    /// When something happens in it.
+    /// When the SSD's next event is due; [`Time::NEVER`] if none is.
     pub fn next_event(&self) -> Time {
         match self.ssd.next_event() {
             Time::NEVER => Time::NEVER,
@@ -229,7 +229,7 @@ impl Flash {
         self.completions.clear();
     }
 
-    /// It takes no more writes.
+    /// True if the SSD takes no more writes.
     pub fn is_read_only(&self) -> bool {
         self.ssd.read_only().is_some()
     }

@@ -83,7 +83,7 @@ use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::random::Stream;
 use tailcut_host::{Bytes, Disk};
 
-/// A drive.
+/// A drive with faults: it loses, reorders or damages what a drive may.
 #[derive(Debug)]
 pub struct Drive {
     model: Model,
@@ -122,13 +122,13 @@ pub struct Drive {
 /// Whether it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
-    /// It does.
+    /// It reads and writes.
     Well,
-    /// It reads and does not write.
+    /// It reads and refuses writes.
     ReadOnly,
-    /// It does not, until the power comes back.
+    /// It does not answer until the power comes back.
     Away,
-    /// It never will.
+    /// It never answers again.
     Dead,
 }
 
@@ -190,7 +190,7 @@ impl Drive {
         self.model.disk()
     }
 
-    /// Whether it answers.
+    /// Whether the drive answers and takes writes, and whether it ever will again.
     pub fn health(&self) -> Health {
         self.health
     }
@@ -205,12 +205,12 @@ impl Drive {
         self.commands.iter().any(Option::is_some)
     }
 
-    /// Its flash may fail.
+    /// True if programs and erases of the drive's flash may fail.
     pub fn is_weak(&self) -> bool {
         self.is_weak
     }
 
-    /// When something happens in its flash.
+    /// When the next event of the drive's flash is due; [`Time::NEVER`] if none is, or without flash.
     pub fn next_event(&self) -> Time {
         self.flash.as_ref().map_or(Time::NEVER, |flash| flash.next_event())
     }

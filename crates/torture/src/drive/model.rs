@@ -7,23 +7,23 @@ use tailcut_host::Disk;
 /// How a drive is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Model {
-    /// Blocks.
+    /// Number of blocks of 4 KiB that the drive holds.
     pub blocks: u64,
-    /// Commands at a time.
+    /// Maximum number of commands in flight.
     pub depth: u32,
-    /// The most blocks of a command.
+    /// Maximum number of blocks of a command.
     pub most_blocks: u32,
-    /// It acknowledges writes before they are durable.
+    /// Whether the drive acknowledges writes before they are durable.
     pub volatile_cache: bool,
     /// The shortest and the longest time of a command, where times are drawn.
     pub latency: (Nanos, Nanos),
     /// What times and failures come from.
     pub backend: Backend,
-    /// It keeps protection information with its blocks.
+    /// Whether the drive keeps protection information with its blocks.
     pub sealed: bool,
     /// The chance that it refuses a read that may be refused, in parts per million; where times are drawn.
     pub busy: u32,
-    /// It knows the calls of the control interface.
+    /// Whether the drive supports the calls of the control interface.
     pub has_control: bool,
 }
 

@@ -85,7 +85,7 @@ impl Drive {
         }
     }
 
-    /// The power comes back, at this moment.
+    /// Restores the power at `now`; a drive that was away answers again.
     pub fn power_on(&mut self, now: Time) {
         if let Some(flash) = &mut self.flash {
             flash.power_cycle(now);

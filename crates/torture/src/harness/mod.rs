@@ -47,7 +47,7 @@ pub struct Fuse {
 }
 
 impl Fuse {
-    /// `events` events from now.
+    /// Cuts the power `events` events from now.
     pub fn events(events: u32) -> Fuse {
         Fuse { writes: 0, what: Metadata::Superblock, events }
     }
@@ -205,7 +205,7 @@ impl<'r, S: Subject> Harness<'r, S> {
         Drive::new(&self.model, self.mutant, fail, random)
     }
 
-    /// Its digest and counts, at the end.
+    /// The digest of the run, with its counts included, and those counts; to be called once, at the end.
     pub fn done(&mut self) -> (u64, Tally) {
         self.digest_counts();
         self.count_findings();

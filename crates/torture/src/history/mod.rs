@@ -55,11 +55,11 @@ pub struct History {
 /// A request of the host in flight.
 #[derive(Clone, Debug)]
 pub struct Pending {
-    /// What for.
+    /// What the host requested: read, write, trim or flush.
     pub op: Op,
-    /// First block.
+    /// First block of the request, in blocks of the host.
     pub block: u64,
-    /// Number of blocks.
+    /// Number of blocks of the request.
     pub blocks: u32,
     fua: bool,
     submitted: Moment,
@@ -74,14 +74,14 @@ pub struct Shown {
     pub contested: u64,
     /// Blocks that had been open between versions, and are not any more.
     pub decided: u64,
-    /// Blocks that had been trimmed.
+    /// Blocks of the read that had been trimmed.
     pub trimmed: u64,
     /// Blocks that a cache has missed, or never had.
     pub missed: u64,
 }
 
 impl History {
-    /// Of `blocks` blocks, all zeros.
+    /// The history of a host with `blocks` blocks, all zeros and durable.
     pub fn new(blocks: u64) -> History {
         let durable = vec![0; blocks as usize];
         let blocks = vec![vec![Version::zeros()]; blocks as usize];
@@ -99,7 +99,7 @@ impl History {
         }
     }
 
-    /// Of a subject that keeps order.
+    /// The history of a subject that keeps the order of requests.
     pub fn in_order(self) -> History {
         History { keeps_order: true, ..self }
     }
@@ -126,7 +126,7 @@ impl History {
         History { versions: self.versions.max(other.versions), ..self.clone() }
     }
 
-    /// How many blocks there are.
+    /// Number of blocks of the subject.
     pub fn blocks(&self) -> u64 {
         self.blocks.len() as u64
     }

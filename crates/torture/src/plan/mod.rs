@@ -81,15 +81,15 @@ tailcut_base::choice! {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// The subject under test.
+    /// What is tortured: an array, the key-value engine, the block server or a drive.
     pub subject: SubjectKind,
     /// It stands on an array; otherwise on a drive by itself. Of a key-value engine and a block server.
     pub has_array: bool,
-    /// The most keys; fewer where they would fill more than a third of the log.
+    /// Maximum number of keys; fewer where they would fill more than a third of the log.
     pub keys: u64,
     /// Which items are kept; of a key-value engine.
     pub keep: KvKeep,
-    /// The most bytes of an item with its key and header.
+    /// Maximum length of an item with its key and header, in bytes.
     pub item: u32,
     /// Blocks of a segment of a key-value engine.
     pub kv_segment: u32,
@@ -98,23 +98,23 @@ pub struct Plan {
     pub threads: u32,
     /// Bytes of a block of the host, several of which share a block of the drive; of a block server.
     pub cell: u32,
-    /// Connections to a block server.
+    /// Number of connections to a block server.
     pub connections: u32,
-    /// Of what drives decide: times, order, what a power cut leaves.
+    /// Seed of the decisions of drives: times, order, and what a power cut leaves.
     pub seed: u64,
-    /// How data is laid out.
+    /// Layout of the data on the drives.
     pub layout: LayoutKind,
-    /// Drives.
+    /// Number of drives of the array.
     pub drives: u32,
-    /// R-groups.
+    /// Number of R-groups, or of token groups of epochs.
     pub groups: u32,
     /// Copies of each block; of epochs.
     pub copies: u32,
-    /// Blocks of a drive.
+    /// Number of blocks of a drive.
     pub blocks: u64,
-    /// The most blocks of a command to a drive.
+    /// Maximum number of blocks of a command to a drive.
     pub most: u32,
-    /// Drives acknowledge writes before they are durable.
+    /// Whether drives acknowledge writes before they are durable.
     pub cache: bool,
     /// What times and failures of drives come from.
     pub backend: Backend,
@@ -152,19 +152,19 @@ pub struct Plan {
     pub waits: (u64, u64),
     /// How reads are kept from meeting a drive's own work; likewise.
     pub mode: EpochMode,
-    /// Drives know the calls of the control interface.
+    /// Whether drives support the calls of the control interface.
     pub control: bool,
-    /// Requests that the array takes at a time.
+    /// Maximum number of requests that the array works on at a time.
     pub depth: u32,
-    /// Requests on a drive at a time.
+    /// Maximum number of requests in flight on a drive.
     pub drive_depth: u32,
-    /// Requests that the host has in flight.
+    /// Number of requests that the host keeps in flight.
     pub queue: u32,
-    /// Which reads go around a drive.
+    /// Which reads avoid a drive and are reconstructed.
     pub reads: ReadPolicy,
     /// When a read becomes slow, in ns; 0 for never.
     pub slow_after: u64,
-    /// The steps, in order.
+    /// The actions of the run, in order.
     pub steps: Vec<Step>,
 }
 
@@ -184,7 +184,7 @@ pub enum Step {
     },
     /// Everything is answered before the next step.
     Wait,
-    /// Something goes wrong.
+    /// A fault occurs.
     Fault(Fault),
     /// Drives that are missing are replaced.
     Replace,
@@ -192,7 +192,7 @@ pub enum Step {
     Scrub,
     /// Nothing is under way before the next step, nor will be.
     Rest,
-    /// The power goes.
+    /// The power is cut.
     Cut {
         /// Events from now to the cut.
         after: u32,
@@ -214,11 +214,11 @@ pub enum Step {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("statement {number} of the plan, '{statement}': {message}")]
 pub struct PlanError {
-    /// Which statement, from 1.
+    /// Number of the statement in the plan, from 1.
     pub number: usize,
-    /// Its text.
+    /// The text of the statement.
     pub statement: String,
-    /// What would be right.
+    /// What would be right in place of the statement.
     pub message: String,
 }
 
@@ -270,7 +270,7 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// The array of this plan.
+    /// The configuration of the array that the plan describes.
     pub fn array(&self) -> ArrayConfig {
         let mut config = ArrayConfig {
             drives: self.drives,
@@ -410,7 +410,7 @@ impl Plan {
         (is_either && self.cuts() > 0).then(|| message.into())
     }
 
-    /// Power cuts in it.
+    /// Number of power cuts in the plan.
     pub fn cuts(&self) -> usize {
         let of = |step: &Step| match step {
             Step::Cut { again, .. } => 1 + again.len(),

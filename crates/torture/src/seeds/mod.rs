@@ -32,9 +32,9 @@ pub fn layouts(name: &str) -> Option<Vec<LayoutKind>> {
 /// What plans are drawn for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// The subject under test.
+    /// What is tortured: an array, the key-value engine, the block server or a drive.
     pub subject: SubjectKind,
-    /// The layouts that it may run on.
+    /// The layouts that plans are drawn from.
     pub layouts: Vec<LayoutKind>,
     /// Drives of a key-value engine damage single blocks while it is at rest.
     has_damage: bool,

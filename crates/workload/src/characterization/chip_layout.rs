@@ -32,11 +32,11 @@ pub struct ChipLayout {
 /// Where a page lies, as far as transactions care.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PagePlace {
-    /// The chip, or die, that one ready/busy line speaks for.
+    /// The chip, or die, behind one ready/busy line.
     pub unit: ChipId,
-    /// The die and plane behind it: die × planes of a die + plane.
+    /// The die and plane behind the line: die × planes of a die + plane.
     pub place: u32,
-    /// The page's number in its block.
+    /// Number of the page in its block.
     pub offset: u32,
 }
 
@@ -71,12 +71,12 @@ impl ChipLayout {
         self.turns.len() as u64
     }
 
-    /// Bytes of a page.
+    /// Size of a page in bytes.
     pub fn page_bytes(&self) -> u64 {
         self.page_bytes
     }
 
-    /// Planes of a die.
+    /// Number of planes of each die.
     pub fn planes(&self) -> u32 {
         self.planes
     }

@@ -17,7 +17,7 @@ use std::ops::Add;
 pub struct Locality {
     /// Memory requests: pages of all requests, counted each time.
     pub pages: u64,
-    /// The transactions that served them.
+    /// Number of transactions that served these pages.
     pub transactions: u64,
     /// Pages that shared their die with another plane in their transaction.
     pub plane_shared: u64,
@@ -113,7 +113,7 @@ impl LocalityMeter {
         }
     }
 
-    /// Counts the next page.
+    /// Counts a page that is requested at `at`.
     #[inline]
     pub fn count(&mut self, at: PagePlace) {
         self.window.push(Waiting { at, age: self.window.len() as u32 });

@@ -15,20 +15,20 @@ use tailcut_base::{Op, SECTOR_BYTES};
 /// The measures of a stream. Trims and flushes count nowhere, as in the paper.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Characterization {
-    /// Reads.
+    /// Number, bytes and randomness of the reads.
     pub reads: KindCensus,
-    /// Writes.
+    /// Number, bytes and randomness of the writes.
     pub writes: KindCensus,
-    /// How the pages of both fit into transactions.
+    /// How well the pages of reads and of writes fit into transactions.
     pub locality: Locality,
 }
 
 /// The measures of the reads, or of the writes, of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct KindCensus {
-    /// Number of requests.
+    /// Number of requests of this kind.
     pub requests: u64,
-    /// Their data.
+    /// Bytes that the requests of this kind read or wrote.
     pub bytes: u64,
     /// Those that do not start at the byte where the last one of their kind on their disk ended;
     /// the first of a disk is one of them.

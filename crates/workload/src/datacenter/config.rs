@@ -10,13 +10,13 @@ use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 /// A workload of table 1, as configured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatacenterConfig {
-    /// Which one.
+    /// The row of Sprinkler's table 1 to generate; [`Workload::None`] if this is not the workload.
     pub workload: Workload,
-    /// Requests in all.
+    /// Number of requests in all, at least 1.
     pub requests: u64,
-    /// Closed or open loop.
+    /// Whether completions (closed loop) or the clock (open loop) determine when the next request is issued.
     pub pace: PaceKind,
-    /// The most requests in flight.
+    /// Maximum number of requests in flight, at least 1.
     pub depth: u32,
     /// Requests per second of an open loop, on average.
     pub rate: u64,

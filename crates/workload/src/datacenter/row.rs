@@ -71,7 +71,7 @@ pub struct Row {
     pub read_random: u32,
     /// Share of the writes that do not start where the last write ended, in parts per million.
     pub write_random: u32,
-    /// Transactional locality.
+    /// Transactional locality: how well neighbouring requests fit into transactions, as the paper grades it.
     pub locality: LocalityClass,
 }
 

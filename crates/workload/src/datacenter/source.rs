@@ -15,16 +15,16 @@ use tailcut_base::{Class, Nanos, Op, SECTOR_BYTES};
 /// The parameters of a [`Datacenter`] source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// The row.
+    /// The row of table 1 to generate.
     pub workload: Workload,
     /// Requests in all: a sample of the row, which may be shorter or longer than the trace was.
     pub requests: u64,
     /// First sector of the region that requests go to. Nearness is counted from here, so it should
     /// be a multiple of 512 KiB.
     pub first: u64,
-    /// Sectors of the region.
+    /// Size of the region in sectors of 512 bytes.
     pub region: u64,
-    /// The most requests in flight, at least 1.
+    /// Maximum number of requests in flight, at least 1.
     pub depth: u32,
     /// [`ArrivalPlan::Closed`] without a pause, or an open loop. Table 1 contains no times.
     pub arrivals: ArrivalPlan,

@@ -10,87 +10,87 @@ use tailcut_base::{Nanos, SECTOR_BYTES};
 /// section "Log-structured merge store", names the source of each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LsmConfig {
-    /// This is the workload.
+    /// Whether the workload is that of a log-structured merge store.
     pub enabled: bool,
-    /// What the threads do.
+    /// What the threads do: gets and puts, or the operations of YCSB's clients.
     pub mix: Mix,
-    /// Clients of a mix that has them.
+    /// Number of threads that each perform one operation after another, of a mix with clients.
     pub clients: u32,
     /// Operations of all clients; 0 for as many as keys.
     pub operations: u64,
-    /// An update reads the record first.
+    /// Whether an update reads the record before it puts it back (YCSB A and B).
     pub update_reads: bool,
-    /// Keys; 0 for as many as fit.
+    /// Number of keys; 0 for as many as the region has room for.
     pub keys: u64,
-    /// Bytes of a key.
+    /// Length of a key in bytes.
     pub key_size: u64,
-    /// Bytes of a value.
+    /// Length of a value in bytes.
     pub value_size: u64,
     /// Factor of the sizes of buffers, files and levels; 0 for keys ÷ 10⁹, with clients keys ÷ 64 × 10⁶.
     pub scale: f64,
     /// Share of the device that the store lives in, ppm.
     pub region_share: u32,
-    /// Gets in all; 0 for keys ÷ 500.
+    /// Number of gets in all, of a mix of gets and puts; 0 for keys ÷ 500.
     pub gets: u64,
-    /// Puts in all; 0 for keys ÷ 500.
+    /// Number of puts in all, of a mix of gets and puts; 0 for keys ÷ 500.
     pub puts: u64,
-    /// Threads that get.
+    /// Number of threads that get random keys, of a mix of gets and puts; 0 for no gets.
     pub readers: u32,
     /// Puts per second; 0 for no limit.
     pub put_rate: u64,
-    /// Puts after which the log is made durable; 0 for never.
+    /// Number of puts after which the log is made durable; 0 for never.
     pub sync_every: u64,
-    /// Bytes of a block.
+    /// Size of a block, the unit of reads, in bytes.
     pub block: u64,
-    /// Bits of a filter per key.
+    /// Bits per key of the filters that spare reads of files without a key; 0 for none.
     pub bloom_bits: u64,
-    /// Bytes of the block cache.
+    /// Size of the block cache in bytes.
     pub block_cache: u64,
     /// Bytes of the host's page cache; 0 for none.
     pub page_cache: u64,
-    /// Bytes of a memtable.
+    /// Size of a memtable in bytes.
     pub write_buffer: u64,
-    /// Memtables at most.
+    /// Maximum number of memtables, the one that takes puts included.
     pub write_buffers: u32,
-    /// Bytes of a file.
+    /// Size of a file in bytes.
     pub target_file: u64,
-    /// Bytes of level 1.
+    /// Size of level 1 in bytes.
     pub base_level: u64,
-    /// Growth from level to level.
+    /// How many times larger each level is than the one before it, from level 2 on.
     pub multiplier: u64,
-    /// Files of level 0 that are compacted.
+    /// Number of files of level 0 at which they are compacted.
     pub l0_trigger: u32,
-    /// Files of level 0 that slow puts down.
+    /// Number of files of level 0 at which puts are slowed down.
     pub l0_slowdown: u32,
-    /// Files of level 0 that stop puts.
+    /// Number of files of level 0 at which puts stop.
     pub l0_stop: u32,
-    /// Bytes per second of puts that are slowed down.
+    /// Rate of puts that are slowed down, in bytes per second.
     pub delayed_rate: u64,
-    /// Threads that compact.
+    /// Number of threads that compact, each one compaction at a time.
     pub compactions: u32,
-    /// Bytes of a read of a compaction.
+    /// Size in bytes of the reads by which a compaction fetches its inputs.
     pub read_ahead: u64,
-    /// Bytes of a write of a flush or compaction.
+    /// Size in bytes of the writes of flushes and compactions.
     pub write_size: u64,
-    /// Such writes in flight.
+    /// Maximum number of writes in flight of one flush or compaction.
     pub write_depth: u32,
-    /// Free blocks are discarded.
+    /// Whether blocks that have become free are trimmed on the device.
     pub discard: bool,
-    /// Processor time of a get.
+    /// Processor time that a get takes beside its reads.
     pub get_time: Nanos,
-    /// Processor time of a put.
+    /// Processor time that a put takes.
     pub put_time: Nanos,
-    /// Bytes per second that a thread merges.
+    /// Rate at which a thread merges its inputs, in bytes per second.
     pub merge_rate: u64,
-    /// Class of the reads of gets.
+    /// Latency class of the reads of gets, 1 … 5.
     pub get_class: u32,
-    /// Class of the reads of compactions.
+    /// Latency class of the reads of compactions, 1 … 5.
     pub compaction_read_class: u32,
-    /// Class of the writes of compactions.
+    /// Latency class of the writes of compactions, 1 … 5.
     pub compaction_write_class: u32,
-    /// Class of the writes of flushes.
+    /// Latency class of the writes of flushes, 1 … 5.
     pub flush_class: u32,
-    /// Class of the writes of the log.
+    /// Latency class of the writes of the log, 1 … 5.
     pub log_class: u32,
 }
 

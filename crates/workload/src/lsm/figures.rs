@@ -16,59 +16,59 @@ pub struct OperationFigures {
 /// The statistics of a store since it started to count.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
-    /// Since when it counts, from the start of the source.
+    /// When counting began, from the start of the source.
     pub from: Time,
-    /// The last moment that it knows of.
+    /// The last moment that the figures cover.
     pub until: Time,
     /// Gets: every block that one waits for, and its processor time.
     pub gets: LatencyHistogram,
     /// Operations of clients: reads, updates, inserts. Their reads are not in `gets`.
     pub operations: [OperationFigures; 3],
-    /// Reads, and updates that read.
+    /// Operations of clients that look for a record: reads, and updates that read.
     pub searches: u64,
-    /// Blocks that were looked for in the page cache, and how many of them were there.
+    /// Blocks that were looked for in the host's page cache.
     pub page_cache_lookups: u64,
-    /// See `page_cache_lookups`.
+    /// Blocks that were found in the page cache, among `page_cache_lookups`.
     pub page_cache_hits: u64,
-    /// Puts.
+    /// Puts that were done, by the writer or by clients.
     pub puts: u64,
-    /// When the last of them was done.
+    /// When the last put was done.
     pub last_put: Time,
-    /// Bytes of their keys and values.
+    /// Bytes of the keys and values that were put.
     pub put_bytes: u64,
-    /// Blocks that gets looked for in the cache, and how many of them were there.
+    /// Blocks that gets and reads of clients looked for, in the block cache first.
     pub lookups: u64,
-    /// See `lookups`.
+    /// Blocks that were found in the block cache, among `lookups`.
     pub cache_hits: u64,
-    /// Blocks that a filter asked for wrongly.
+    /// Blocks that were looked for because a filter was wrong: the key was not in their file.
     pub false_positives: u64,
-    /// Bytes of the log that went to the device.
+    /// Bytes of the log that were written to the device.
     pub log_bytes: u64,
-    /// Files that memtables became, and their bytes.
+    /// Memtables that became files.
     pub flushes: u64,
-    /// See `flushes`.
+    /// Bytes of the files that memtables became.
     pub flushed_bytes: u64,
-    /// Compactions that merged files.
+    /// Compactions that merged files; files that only moved down are not counted.
     pub compactions: u64,
     /// Files that went down a level as they were.
     pub moved_files: u64,
-    /// Bytes that compactions read.
+    /// Bytes of the files that compactions have merged.
     pub compaction_read_bytes: u64,
-    /// Bytes that compactions wrote.
+    /// Bytes of the files that compactions wrote.
     pub compaction_written_bytes: u64,
     /// Time that the writer stood still: both memtables full, or too many files on level 0.
     pub stalled: Nanos,
-    /// Time by which puts were slowed down.
+    /// Total time by which puts were slowed down.
     pub delayed: Nanos,
 }
 
 impl Figures {
-    /// Counted from `now` on.
+    /// Figures without any count, which begin at `now`.
     pub fn since(now: Time) -> Figures {
         Figures { from: now, until: now, last_put: now, ..Figures::default() }
     }
 
-    /// How long it has counted, in seconds.
+    /// Length of the time that the figures cover, in seconds.
     pub fn seconds(&self) -> f64 {
         self.until.since(self.from).as_secs_f64()
     }

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 pub enum JobPurpose {
     /// The oldest sealed memtable becomes a file.
     Flush,
-    /// Files are merged.
+    /// Files of two levels are merged.
     Compaction(Work),
 }
 
@@ -34,9 +34,9 @@ struct Run {
 /// in flight, and the merge waits for them to keep up.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// Its purpose.
+    /// Whether the job flushes a memtable or compacts files.
     pub purpose: JobPurpose,
-    /// The files that it writes.
+    /// Numbers of the files that the job writes.
     pub outputs: Vec<u32>,
     runs: Vec<Run>,
     pieces: VecDeque<Piece>,
@@ -67,7 +67,7 @@ impl Job {
         Job::new(JobPurpose::Flush, Vec::new(), blocks, vec![output], tree)
     }
 
-    /// A compaction into `outputs`.
+    /// A compaction of the files of `work` into the files `outputs`.
     pub fn compaction(work: Work, outputs: Vec<u32>, tree: &Tree) -> Job {
         let run = |files: Vec<u32>| Run { files, at: 0, block: 0 };
         let [upper, lower] = work.inputs.clone();
@@ -99,12 +99,12 @@ impl Job {
         }
     }
 
-    /// Blocks that it reads.
+    /// Number of blocks that the job reads.
     pub fn input_blocks(&self) -> u64 {
         if self.purpose == JobPurpose::Flush { 0 } else { self.input }
     }
 
-    /// Blocks that it writes.
+    /// Number of blocks that the job writes.
     pub fn output_blocks(&self) -> u64 {
         self.output
     }

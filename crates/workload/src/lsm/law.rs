@@ -5,11 +5,11 @@ use super::popularity::Popularity;
 /// A key, as the law of the store knows it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Key {
-    /// Its place in the order of all keys, from 0.
+    /// Position of the key in the order of all keys, from 0.
     pub place: u64,
-    /// Of a store that only grows: how many keys were inserted before it.
+    /// In a store that grows: how many keys were inserted before this one.
     pub age: u64,
-    /// Share of the puts that go to it.
+    /// Share of the puts that go to the key.
     pub weight: f64,
 }
 

@@ -8,15 +8,15 @@ use std::ops::Range;
 /// Puts that are not in a file yet, with their log.
 #[derive(Clone, Debug)]
 pub struct Memtable {
-    /// Its number among the memtables.
+    /// Number of the memtable among all memtables.
     pub id: u32,
-    /// Puts that it has taken.
+    /// Number of puts that the memtable has taken.
     pub puts: u64,
     /// Of a store that grows: how many keys were inserted before its first.
     pub born: u64,
-    /// Extents of its log, in order; blocks that have been written.
+    /// Extents of the memtable's log, in order: the blocks that have been written.
     pub log: Vec<Extent>,
-    /// Bytes of the log.
+    /// Length of the memtable's log in bytes.
     pub log_bytes: u64,
     /// Blocks of the log that have been handed to the device whole.
     pub log_written: u64,
@@ -48,7 +48,7 @@ impl Memtable {
         is_drawn(self.id, IN_MEMORY, key.place, probability)
     }
 
-    /// Blocks of its log.
+    /// Number of blocks of the memtable's log.
     pub fn log_blocks(&self) -> u64 {
         self.log.iter().map(|extent| extent.blocks).sum()
     }

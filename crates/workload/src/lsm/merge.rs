@@ -5,21 +5,21 @@ use super::law::Law;
 /// Entries spread evenly over the keys `lo..=hi`, one version of a key at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The lowest key.
+    /// The lowest key of the range.
     pub lo: u64,
-    /// The highest key.
+    /// The highest key of the range, inclusive.
     pub hi: u64,
-    /// How many keys of the range there are; at least 1, at most all of them.
+    /// Number of keys of the range that are present; at least 1, at most all.
     pub entries: u64,
 }
 
 impl Span {
-    /// Keys of the range.
+    /// Number of keys between `lo` and `hi`, inclusive.
     pub fn keys(&self) -> u64 {
         self.hi - self.lo + 1
     }
 
-    /// The share of its keys that it holds.
+    /// Share of the keys of the range that are present, above 0 and at most 1.
     pub fn density(&self) -> f64 {
         self.entries as f64 / self.keys() as f64
     }

@@ -58,7 +58,7 @@ impl Mix {
         }
     }
 
-    /// Share of inserts, ppm.
+    /// Share of inserts among the operations, in parts per million.
     pub fn inserts_ppm(self) -> u32 {
         if self.inserts() { WHOLE - self.reads_ppm() } else { 0 }
     }

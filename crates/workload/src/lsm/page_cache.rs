@@ -30,12 +30,12 @@ impl PageCache {
         PageCache { links: (0..elements).map(|block| [block, block]).collect(), held: 0, room }
     }
 
-    /// Blocks that it holds.
+    /// Number of blocks in the cache.
     pub fn held(&self) -> u64 {
         self.held
     }
 
-    /// True when there is one.
+    /// True if there is a page cache.
     pub fn is_on(&self) -> bool {
         self.room > 0
     }

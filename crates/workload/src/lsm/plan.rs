@@ -10,47 +10,47 @@ use tailcut_base::{Class, Nanos, SECTOR_BYTES};
 /// The parameters of a store. Sizes are multiples of a block where they are in bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// First sector of the region.
+    /// First sector of the region on the device.
     pub first: u64,
-    /// Blocks of the region.
+    /// Size of the region in blocks.
     pub region: u64,
-    /// What the threads do.
+    /// What the threads do: gets and puts, or the operations of YCSB's clients.
     pub mix: Mix,
     /// Keys, all present at the start, or to be loaded: at least 1.
     pub keys: u64,
     /// Bytes of an entry: key and value.
     pub entry: u64,
-    /// Bytes of a block.
+    /// Size of a block in bytes.
     pub block: u64,
     /// Bits of the filters for each key; 0 for none.
     pub bloom_bits: u64,
-    /// Blocks of the cache.
+    /// Size of the block cache in blocks.
     pub cache: u64,
     /// Blocks of the host's page cache; 0 for none.
     pub page_cache: u64,
     /// Bytes of puts that fill a memtable.
     pub write_buffer: u64,
-    /// Memtables at most, with the one that takes puts.
+    /// Maximum number of memtables, the one that takes puts included.
     pub write_buffers: u32,
-    /// Bytes of a file.
+    /// Size of a file in bytes.
     pub file: u64,
-    /// Bytes of level 1.
+    /// Size of level 1 in bytes.
     pub base: u64,
-    /// How many times larger each further level is.
+    /// How many times larger each level is than the one before it, from level 2 on.
     pub multiplier: u64,
-    /// Files of level 0 that are compacted.
+    /// Number of files of level 0 at which they are compacted.
     pub l0_trigger: u32,
-    /// Files of level 0 that slow puts down.
+    /// Number of files of level 0 at which puts are slowed down.
     pub l0_slowdown: u32,
-    /// Files of level 0 that stop puts.
+    /// Number of files of level 0 at which puts stop.
     pub l0_stop: u32,
-    /// Bytes per second of puts that are slowed down.
+    /// Rate of puts that are slowed down, in bytes per second.
     pub delayed_rate: u64,
     /// Gets, or operations of clients, in all.
     pub gets: u64,
-    /// Puts in all.
+    /// Number of puts in all; 0 with clients, whose operations `gets` counts.
     pub puts: u64,
-    /// Threads that get, or clients.
+    /// Number of threads that get, or of clients.
     pub readers: u32,
     /// An update reads the record first.
     pub update_reads: bool,
@@ -58,21 +58,21 @@ pub struct Plan {
     pub put_rate: u64,
     /// Puts after which the log is made durable; 0 for never.
     pub sync_every: u64,
-    /// Threads that compact.
+    /// Number of threads that compact, each one compaction at a time.
     pub compactions: u32,
-    /// Bytes of a read of a compaction.
+    /// Size in bytes of the reads by which a compaction fetches its inputs.
     pub read_ahead: u64,
-    /// Bytes of a write of a flush or compaction.
+    /// Size in bytes of the writes of flushes and compactions.
     pub write_size: u64,
-    /// Such writes in flight at most, of one thread.
+    /// Maximum number of writes in flight of one flush or compaction.
     pub write_depth: u32,
     /// Blocks that have become free are discarded on the device.
     pub discard: bool,
-    /// Processor time of a get.
+    /// Processor time that a get takes beside its reads.
     pub get_time: Nanos,
-    /// Processor time of a put.
+    /// Processor time that a put takes.
     pub put_time: Nanos,
-    /// Bytes per second that a thread merges.
+    /// Rate at which a thread merges its inputs, in bytes per second.
     pub merge_rate: u64,
     /// Class of the reads of gets.
     pub get_class: Class,
@@ -84,7 +84,7 @@ pub struct Plan {
     pub flush_class: Class,
     /// Class of the writes of the log.
     pub log_class: Class,
-    /// The store counts from here on.
+    /// Time from the start of the source at which the store begins to count.
     pub measured_from: Nanos,
 }
 
@@ -105,7 +105,7 @@ pub const LOG_DEPTH: u32 = 32;
 pub const READS_AHEAD: u32 = 2;
 
 impl Plan {
-    /// Sectors of a block.
+    /// Size of a block in sectors of 512 bytes.
     pub fn block_sectors(&self) -> u64 {
         self.block / SECTOR_BYTES
     }
@@ -135,7 +135,7 @@ impl Plan {
         data * self.block_entries()
     }
 
-    /// Puts that fill a memtable.
+    /// Number of puts that fill a memtable; at least 1.
     pub fn memtable_puts(&self) -> u64 {
         (self.write_buffer / self.entry).max(1)
     }
@@ -244,7 +244,7 @@ impl Plan {
         u64::from(self.compactions) * (2 * self.multiplier + 4) * self.blocks(self.file_entries())
     }
 
-    /// Blocks by which a log grows.
+    /// Number of blocks by which a log grows at a time; at least 1.
     pub fn log_piece(&self) -> u64 {
         (self.write_size.min(self.write_buffer) / self.block).max(1)
     }

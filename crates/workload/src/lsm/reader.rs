@@ -13,9 +13,9 @@ use tailcut_base::{Op, Time};
 /// A block that a get looks into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The file.
+    /// Number of the file that the block belongs to.
     pub file: u32,
-    /// Its block.
+    /// Number of the block in its file, from 0.
     pub block: u64,
     /// The filter was wrong: the key is not there.
     is_false: bool,
@@ -24,15 +24,15 @@ pub struct Step {
 /// A thread that gets, one key after another; or a client.
 #[derive(Clone, Debug)]
 pub struct Reader {
-    /// The operation under way.
+    /// The kind of the operation under way.
     pub operation: Operation,
-    /// When its get or operation began.
+    /// When the get or operation under way began.
     pub begun: Time,
-    /// When it asked for the block that it waits for.
+    /// When the reader asked for the block that it waits for.
     pub asked: Time,
     /// The places that it has yet to look into.
     pub steps: VecDeque<Step>,
-    /// The files that it keeps from going away.
+    /// Numbers of the files that must not be removed before the operation has ended.
     pub pinned: Vec<u32>,
 }
 

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-/// Neighbouring blocks.
+/// A range of neighbouring blocks of the region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// The first block, counted from the start of the region.
     pub first: u64,
-    /// How many there are, at least 1.
+    /// Number of blocks of the extent, at least 1.
     pub blocks: u64,
 }
 
@@ -29,12 +29,12 @@ impl Space {
         Space { free, free_blocks: blocks, blocks, cursor: 0 }
     }
 
-    /// Blocks that are free.
+    /// Number of blocks of the region that are free.
     pub fn free_blocks(&self) -> u64 {
         self.free_blocks
     }
 
-    /// Blocks of the region.
+    /// Number of blocks of the region, free or occupied.
     pub fn blocks(&self) -> u64 {
         self.blocks
     }

@@ -155,12 +155,12 @@ impl Store {
         Ok(store)
     }
 
-    /// The store's statistics.
+    /// Counters and latencies of the store since it began to count.
     pub fn figures(&self) -> &Figures {
         &self.figures
     }
 
-    /// Its files.
+    /// The files of the store, level by level.
     pub fn tree(&self) -> &Tree {
         &self.tree
     }
@@ -170,22 +170,22 @@ impl Store {
         self.clients.as_ref().filter(|_| self.plan.mix.inserts()).map(|clients| clients.inserted)
     }
 
-    /// Which keys its puts go to.
+    /// The law by which puts choose their keys.
     pub fn law(&self) -> &Law {
         &self.law
     }
 
-    /// Puts that no file has yet.
+    /// Number of puts in memtables, which no file has yet.
     pub fn puts_in_memory(&self) -> u64 {
         self.sealed.iter().chain([&self.memtable]).map(|memtable| memtable.puts).sum()
     }
 
-    /// Its region.
+    /// The free and the occupied blocks of the region.
     pub fn space(&self) -> &Space {
         &self.space
     }
 
-    /// The store's parameters.
+    /// The parameters that the store was built from.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }

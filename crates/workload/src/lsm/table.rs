@@ -9,26 +9,26 @@ use tailcut_base::random::mix64;
 /// A sorted file. Its number is its place among all files that there have ever been.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// Its number.
+    /// Number of the file among all files that there have ever been.
     pub id: u32,
-    /// Its key range and entries.
+    /// Key range and number of entries of the file.
     pub span: Span,
     /// Of a store that grows: the file contains the keys of its range that were inserted between these
     /// numbers of inserts.
     pub births: Range<u64>,
-    /// Puts that it stands for ([`Law::puts`]).
+    /// Number of puts that the file's entries represent ([`Law::puts`]).
     pub puts: f64,
     /// Data blocks; key ranges of equal length fall on each.
     pub data_blocks: u64,
     /// All blocks, with those of index and filter at the end.
     pub blocks: u64,
-    /// Where it lies; empty before it is written and after it is gone.
+    /// Where the file lies; empty before it is written and after it is removed.
     pub extents: Vec<Extent>,
-    /// Gets that may still read it.
+    /// Number of gets that may still read the file.
     pub pins: u32,
-    /// A compaction works on it.
+    /// Whether a compaction is working on the file.
     pub is_busy: bool,
-    /// It has been replaced and is removed after its last read.
+    /// Whether the file has been replaced and is removed after its last read.
     pub is_obsolete: bool,
 }
 

@@ -27,7 +27,7 @@ pub struct Work {
     pub inputs: [Vec<u32>; 2],
 }
 
-/// All files.
+/// The files of a store, by level.
 #[derive(Clone, Debug)]
 pub struct Tree {
     tables: Vec<Table>,
@@ -41,7 +41,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// No files.
+    /// A tree without files.
     pub fn new() -> Tree {
         Tree {
             tables: Vec::new(),
@@ -52,7 +52,7 @@ impl Tree {
         }
     }
 
-    /// The file of that number.
+    /// The file with this number.
     pub fn table(&self, id: u32) -> &Table {
         &self.tables[id as usize]
     }
@@ -62,7 +62,7 @@ impl Tree {
         self.levels[level].iter().map(|&id| self.table(id))
     }
 
-    /// How many files a level has.
+    /// Number of files in a level.
     pub fn files(&self, level: usize) -> usize {
         self.levels[level].len()
     }
@@ -248,7 +248,7 @@ impl Tree {
         std::mem::take(&mut table.extents)
     }
 
-    /// Every file that takes room.
+    /// All files that occupy blocks, those that are only kept for readers included.
     pub fn placed(&self) -> impl Iterator<Item = &Table> {
         self.tables.iter().filter(|table| !table.extents.is_empty())
     }

@@ -21,9 +21,9 @@ pub enum State {
     },
     /// Too much of the log is in flight.
     LogFull,
-    /// It waits until the log is on the device …
+    /// It waits until the log has been written to the device.
     Syncing,
-    /// … and durable.
+    /// It waits until the log is durable.
     Flushing,
     /// All puts are done; of a store with clients, none is being done.
     Done,
@@ -32,11 +32,11 @@ pub enum State {
 /// The thread that puts.
 #[derive(Clone, Debug)]
 pub struct Writer {
-    /// Its state.
+    /// What the thread does at the moment, or what it waits for.
     pub state: State,
-    /// Puts left.
+    /// Number of puts that are still to be done.
     pub left: u64,
-    /// When its last put was due, for its rate.
+    /// When the last put that was begun was due, from which the rate gives the next.
     pub begun: Time,
     /// Writes of the log in flight.
     pub log_writes: u32,

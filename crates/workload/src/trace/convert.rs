@@ -12,9 +12,9 @@ use tailcut_base::Op;
 /// The result of a conversion: what was written, and what the new format could not represent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Converted {
-    /// Records written.
+    /// Records written to the new file.
     pub written: u64,
-    /// Trims and flushes left out.
+    /// Trims and flushes that were left out because the format has none.
     pub dropped: u64,
     /// Records whose time was rounded down to the format's unit.
     pub rounded: u64,

@@ -123,7 +123,7 @@ pub enum TraceError {
 pub struct BadRecord {
     /// The line or record in the trace.
     pub place: Place,
-    /// What is wrong with it.
+    /// What is wrong with the line or record.
     pub what: String,
 }
 

@@ -20,13 +20,13 @@ use tailcut_base::{Nanos, Op};
 /// The characteristics of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Info {
-    /// The file.
+    /// Path of the trace file.
     pub file: String,
-    /// Its format.
+    /// Name of the trace's format.
     pub format: &'static str,
-    /// Requests of all kinds.
+    /// Number of requests of all kinds.
     pub requests: u64,
-    /// Bytes read and written.
+    /// Bytes of all reads and writes.
     pub bytes: u64,
     /// From the first request to the last, in nanoseconds.
     pub duration_ns: u64,
@@ -36,50 +36,50 @@ pub struct Info {
     pub bad_lines: u64,
     /// Requests recorded earlier than one before them.
     pub backwards: u64,
-    /// Reads, writes, trims and flushes.
+    /// Number and bytes of the requests of each kind.
     pub mix: Vec<OpShare>,
-    /// Sizes of reads.
+    /// Distribution of the sizes of reads.
     pub read_sizes: Sizes,
-    /// Sizes of writes.
+    /// Distribution of the sizes of writes.
     pub write_sizes: Sizes,
-    /// Alignment of reads and writes.
+    /// How many reads and writes keep to boundaries of 4 KiB and of 512 B.
     pub alignment: Alignment,
     /// Requests and bytes per second, and the times between requests.
     pub rates: Rates,
-    /// Sequentiality over all disks.
+    /// Sequentiality of reads and writes, over all disks.
     pub sequence: Sequence,
     /// The measures of Sprinkler's table 1. Its randomness differs from [`Info::sequence`]: it looks
     /// at the last request of the same kind only.
     pub characterization: Characterization,
-    /// Pages touched over all disks.
+    /// Pages of 4 KiB that reads and writes touched, over all disks.
     pub footprint: Footprint,
     /// Equal parts of the duration, in order.
     pub windows: Vec<Window>,
-    /// Response times, where the trace has them.
+    /// Distribution of the recorded response times; `None` if the trace has none.
     pub response: Option<Times>,
     /// Completions without a response time: their requests were merged, split, or issued before the trace.
     pub unmatched_completions: u64,
-    /// Each disk, by number.
+    /// The figures of each disk, by number.
     pub disks: Vec<DiskInfo>,
 }
 
 /// One kind of request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OpShare {
-    /// "read", "write", "trim" or "flush".
+    /// Kind of request: `read`, `write`, `trim` or `flush`.
     pub op: &'static str,
-    /// Requests of this kind.
+    /// Number of requests of this kind.
     pub requests: u64,
-    /// Their bytes.
+    /// Bytes that the requests of this kind covered.
     pub bytes: u64,
-    /// Requests with force unit access.
+    /// Number of requests of this kind with force unit access.
     pub fua: u64,
 }
 
 /// How many reads and writes keep to boundaries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Alignment {
-    /// Reads and writes.
+    /// Number of reads and writes, of which the other counts are parts.
     pub requests: u64,
     /// Requests that begin on a 4 KiB boundary.
     pub offset_4k: u64,
@@ -94,53 +94,53 @@ pub struct Alignment {
 /// A part of a trace's duration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Window {
-    /// Its beginning, in nanoseconds since the first request.
+    /// Beginning of the window, in nanoseconds since the first request.
     pub start_ns: u64,
-    /// Requests of all kinds in it.
+    /// Requests of all kinds in the window.
     pub requests: u64,
-    /// Bytes read and written in it.
+    /// Bytes read and written in the window.
     pub bytes: u64,
-    /// Its working set: distinct 4 KiB pages touched in it, see [`Footprint::sampling`].
+    /// The working set of the window: distinct 4 KiB pages touched in it, see [`Footprint::sampling`].
     pub pages: u64,
 }
 
 /// A distribution of times in nanoseconds, at most 0.1 % too high.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Times {
-    /// The mean, exact.
+    /// Mean time in ns, exactly.
     pub mean_ns: f64,
-    /// The median.
+    /// The median: the time in ns that 50 % did not exceed.
     pub p50_ns: u64,
-    /// 90 %.
+    /// The time in ns that 90 % did not exceed.
     pub p90_ns: u64,
-    /// 99 %.
+    /// The time in ns that 99 % did not exceed.
     pub p99_ns: u64,
-    /// 99.9 %.
+    /// The time in ns that 99.9 % did not exceed.
     pub p999_ns: u64,
-    /// The longest, exact.
+    /// The longest time in ns, exactly.
     pub max_ns: u64,
 }
 
-/// One disk.
+/// The figures of one disk of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DiskInfo {
-    /// Its number.
+    /// Number of the disk, as in [`Record::disk`](super::Record::disk).
     pub number: u32,
-    /// Its name in the trace.
+    /// Name of the disk in the trace.
     pub label: String,
-    /// Requests of all kinds.
+    /// Number of requests of all kinds to the disk.
     pub requests: u64,
-    /// Reads.
+    /// Number of reads of the disk.
     pub reads: u64,
-    /// Writes.
+    /// Number of writes to the disk.
     pub writes: u64,
-    /// Bytes read.
+    /// Bytes read from the disk.
     pub read_bytes: u64,
-    /// Bytes written.
+    /// Bytes written to the disk.
     pub written_bytes: u64,
     /// The byte behind the highest that was addressed.
     pub span_bytes: u64,
-    /// Sequentiality.
+    /// Sequentiality of the reads and writes of the disk.
     pub sequence: Sequence,
 }
 

@@ -8,11 +8,11 @@ use tailcut_base::random::mix64;
 /// The pages (4 KiB) that reads and writes touched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Footprint {
-    /// Distinct pages touched by a read or a write.
+    /// Distinct pages of 4 KiB that a read or a write touched.
     pub pages: u64,
-    /// Distinct pages read.
+    /// Distinct pages of 4 KiB that a read touched.
     pub read_pages: u64,
-    /// Distinct pages written.
+    /// Distinct pages of 4 KiB that a write touched.
     pub written_pages: u64,
     /// Touches: pages of all requests, counted each time.
     pub touches: u64,

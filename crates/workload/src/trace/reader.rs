@@ -25,7 +25,7 @@ pub struct Options {
 /// Counts of the records that were read and skipped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Records handed out.
+    /// Records that the reader has returned.
     pub records: u64,
     /// Lines or records skipped because they were bad.
     pub bad: u64,
@@ -183,7 +183,7 @@ impl Trace {
         self.format
     }
 
-    /// The counts so far.
+    /// Counts of the records that were read and skipped so far.
     pub fn tally(&self) -> &Tally {
         &self.tally
     }

@@ -11,20 +11,20 @@ pub struct Record {
     /// The disk that it went to: the trace's own number, or the place in the order of appearance
     /// where the format has names ([`super::Trace::disk_label`]).
     pub disk: u32,
-    /// The operation.
+    /// What was requested: read, write, trim or flush.
     pub op: Op,
-    /// Force unit access.
+    /// Force unit access: the write had to be durable before it completed.
     pub fua: bool,
     /// First byte on the disk; 0 for a flush.
     pub offset: u64,
     /// Number of bytes; 0 only for a flush. `offset + len` never overflows.
     pub len: u32,
-    /// The response time, if the trace contains it.
+    /// The time that the request took on the traced system; `None` if the trace has no response times.
     pub response: Option<Nanos>,
 }
 
 impl Record {
-    /// The first sector that it touches.
+    /// Number of the first sector that the request touches, in whole or in part.
     #[inline]
     pub fn sector(&self) -> u64 {
         self.offset / SECTOR_BYTES
@@ -38,7 +38,7 @@ impl Record {
         (end - self.sector()) as u32
     }
 
-    /// The byte behind its last.
+    /// The byte behind the last one of the request.
     #[inline]
     pub fn end(&self) -> u64 {
         self.offset + u64::from(self.len)

@@ -16,15 +16,15 @@ use tailcut_base::{Nanos, Op};
 pub struct Records {
     /// When each was issued, in ns since the first one.
     pub at: Vec<u64>,
-    /// The disk that it went to: see [`Record::disk`].
+    /// The disk that each record went to: see [`Record::disk`].
     pub disk: Vec<u32>,
-    /// The operation: [`Op::index`](tailcut_base::Op::index).
+    /// What each record requested, as a number: [`Op::index`](tailcut_base::Op::index).
     pub op: Vec<u8>,
     /// 1 for force unit access, 0 otherwise.
     pub fua: Vec<u8>,
-    /// First byte on the disk.
+    /// First byte of each record on its disk; 0 for a flush.
     pub offset: Vec<u64>,
-    /// Number of bytes.
+    /// Number of bytes of each record; 0 only for a flush.
     pub bytes: Vec<u64>,
     /// The response times in ns; [`Records::NO_RESPONSE`] where the trace does not contain one.
     pub responses: Vec<u64>,
@@ -57,12 +57,12 @@ impl Records {
         Ok(records)
     }
 
-    /// How many there are.
+    /// Number of records that are kept.
     pub fn len(&self) -> usize {
         self.at.len()
     }
 
-    /// Whether there is none.
+    /// True if there are no records.
     pub fn is_empty(&self) -> bool {
         self.at.is_empty()
     }

@@ -34,20 +34,20 @@ pub enum Timing {
 pub struct ReplayOptions {
     /// Size of the device in sectors of 512 bytes.
     pub device_sectors: u64,
-    /// When requests are issued.
+    /// Whether requests are issued at their recorded times or in a closed loop.
     pub timing: Timing,
-    /// Ends after this many requests.
+    /// Number of requests after which the replay ends; `None` for all.
     pub limit: Option<u64>,
     /// How often the trace is replayed, one time after another; at least 1. Each begins when the one before
     /// has ended and a mean pause between two of its requests has passed.
     pub times: u32,
     /// The disks to replay, by label or number; all of them when empty.
     pub disks: Vec<String>,
-    /// Latency class of reads.
+    /// Latency class that reads are given.
     pub read_class: Class,
-    /// Latency class of everything else.
+    /// Latency class that all other requests are given.
     pub write_class: Class,
-    /// Write stream of all requests.
+    /// Write stream that all requests are given.
     pub stream: u8,
 }
 
@@ -70,9 +70,9 @@ impl ReplayOptions {
 /// The changes that made a trace fit, for reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Replayed {
-    /// Records that were taken from the trace.
+    /// Number of records that were taken from the trace.
     pub records: u64,
-    /// Requests that were made of them.
+    /// Number of requests that were made from these records.
     pub requests: u64,
     /// Records longer than 65,536 sectors (32 MiB), which were cut into several requests.
     pub split: u64,

@@ -11,9 +11,9 @@ use tailcut_base::Nanos;
 /// A summary of a trace's content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceScan {
-    /// Its format.
+    /// Format of the trace, given or recognised.
     pub format: Format,
-    /// Its disks, by number.
+    /// The disks of the trace, by number.
     pub disks: Vec<DiskExtent>,
     /// Time from the first record to the last.
     pub duration: Nanos,
@@ -24,11 +24,11 @@ pub struct TraceScan {
 /// One disk of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskExtent {
-    /// Its number, as in [`Record::disk`].
+    /// Number of the disk, as in [`Record::disk`].
     pub number: u32,
-    /// Its name in the trace.
+    /// Name of the disk in the trace.
     pub label: String,
-    /// Requests to it.
+    /// Number of requests of all kinds to the disk.
     pub requests: u64,
     /// Requests to it once those beyond 32 MiB are cut.
     pub pieces: u64,

@@ -11,13 +11,13 @@ use serde::Serialize;
 /// follow on from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Sequence {
-    /// Reads and writes.
+    /// Number of reads and writes.
     pub requests: u64,
-    /// Random requests.
+    /// Number of reads and writes that do not continue any of the [`Sequence::WINDOW`] requests before them.
     pub random: u64,
-    /// Random reads.
+    /// Number of random reads.
     pub random_reads: u64,
-    /// Random writes.
+    /// Number of random writes.
     pub random_writes: u64,
     /// The most requests of one run.
     pub longest_run_requests: u64,

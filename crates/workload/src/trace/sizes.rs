@@ -7,19 +7,19 @@ use serde::Serialize;
 /// A distribution of sizes in bytes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Sizes {
-    /// Requests.
+    /// Number of requests that the distribution is of.
     pub requests: u64,
-    /// Their mean size.
+    /// Mean size in bytes; 0 if there are no requests.
     pub mean: f64,
-    /// The smallest.
+    /// Smallest size in bytes.
     pub min: u32,
-    /// Half are no larger.
+    /// The size in bytes that half of the requests do not exceed.
     pub p50: u32,
-    /// 90 % are no larger.
+    /// The size in bytes that 90 % of the requests do not exceed.
     pub p90: u32,
-    /// 99 % are no larger.
+    /// The size in bytes that 99 % of the requests do not exceed.
     pub p99: u32,
-    /// The largest.
+    /// Largest size in bytes.
     pub max: u32,
     /// The most frequent sizes and their counts, at most [`Sizes::TOP`].
     pub top: Vec<(u32, u64)>,

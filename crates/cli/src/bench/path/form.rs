@@ -135,9 +135,9 @@ impl fmt::Display for Form {
 pub(super) struct Goal {
     /// The quantity under comparison.
     pub quantity: Quantity,
-    /// Which form.
+    /// Name of the form that is to reach the goal.
     pub form: &'static str,
-    /// The strategy that is compared with.
+    /// Name of the form that is compared with.
     pub against: &'static str,
     /// The fewest threads for which the goal applies.
     pub from: u32,

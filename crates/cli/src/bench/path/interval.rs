@@ -3,13 +3,13 @@
 /// A median with its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Interval {
-    /// How many figures there were.
+    /// Number of figures that the median is of.
     pub count: usize,
     /// The median; of an even number the upper one.
     pub median: f64,
-    /// The lower end.
+    /// Lower end of the confidence interval.
     pub low: f64,
-    /// The upper end.
+    /// Upper end of the confidence interval.
     pub high: f64,
     /// The chance that the true median lies between the ends is at least 95 %. With fewer than six figures
     /// that is impossible: the ends are then the least and the most.

@@ -11,19 +11,19 @@ use tailcut_rt::placement;
 /// The forms to measure, and where.
 #[derive(Clone, Debug)]
 pub(super) struct RoundSetup {
-    /// Forms.
+    /// The forms to measure, in the order in which each round measures them.
     pub forms: Vec<Form>,
     /// Numbers of threads, in ascending order.
     pub threads: Vec<u32>,
-    /// Cores that ask and wait.
+    /// Numbers of the cores on which threads issue requests and wait.
     pub waiting: Vec<usize>,
-    /// The device's core.
+    /// Number of the core that the device runs on.
     pub device: usize,
-    /// The device's latency.
+    /// Time that the device takes for each request.
     pub latency: Nanos,
-    /// How long a measurement is.
+    /// Length of one measurement.
     pub length: Nanos,
-    /// The threads go before those of other programs.
+    /// Whether the threads run before those of other programs, at real-time priority.
     pub is_real_time: bool,
 }
 
@@ -39,9 +39,9 @@ pub(super) struct Sample {
 /// The measurements of one form with one number of threads.
 #[derive(Clone, Debug)]
 pub(super) struct Cell {
-    /// The form; its place in the ground's list.
+    /// Index of the form in the setup's list.
     pub form: usize,
-    /// How many threads.
+    /// Number of threads that issue requests.
     pub threads: u32,
     /// The samples by round; none for a round that was disturbed.
     pub samples: Vec<Option<Sample>>,

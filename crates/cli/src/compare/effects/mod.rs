@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 /// and are left out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// The level of each factor.
+    /// The level of each factor, by number.
     pub levels: Vec<usize>,
-    /// The values.
+    /// The value of the quantity with each seed.
     pub values: Vec<f64>,
 }
 

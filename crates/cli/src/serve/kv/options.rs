@@ -9,7 +9,7 @@ use tailcut_base::{BadValue, Nanos};
 pub struct Options {
     /// How long a connection may be idle.
     pub idle: Option<Nanos>,
-    /// Options that have no effect, in sentences.
+    /// Notes about options that have no effect, each as a sentence.
     pub notes: Vec<String>,
 }
 

@@ -17,7 +17,7 @@ use tailcut_rt::emulated::Lateness;
 use tailcut_rt::kv::{CurrentCounters, Figures, Server};
 use tailcut_rt::serve::Address;
 
-/// Where it is and how to connect.
+/// The message of a server that has started: where it listens, and how to connect.
 pub fn greeting(server: &Server<AnyDrive>, store: &Store, open: &Open) -> String {
     let netcat = match server.addresses().first() {
         Some(Address::Tcp(at)) => format!("nc -N {} {}", at.ip(), at.port()),
@@ -35,7 +35,7 @@ pub fn greeting(server: &Server<AnyDrive>, store: &Store, open: &Open) -> String
     text + "Ctrl-C stops it\n"
 }
 
-/// Where clients come in.
+/// The addresses at which clients connect, as text; those for datagrams are marked.
 pub fn places(server: &Server<AnyDrive>) -> Vec<String> {
     let tcp = server.addresses().iter().map(Address::to_string);
     let udp = server.datagrams().iter().map(|at: &SocketAddr| format!("{at} (UDP)"));

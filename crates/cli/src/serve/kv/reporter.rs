@@ -33,12 +33,12 @@ impl Reporter {
         self.service_manager.watchdog()
     }
 
-    /// Something that the user should know.
+    /// Logs something that the user should know.
     pub fn note(&self, text: &str) {
         info!(event = "note", "{text}");
     }
 
-    /// Something that the user should change.
+    /// Logs a warning: something that the user should change.
     pub fn warn(&self, text: &str) {
         warn!(event = "warning", "{text}");
     }
@@ -48,7 +48,7 @@ impl Reporter {
         warn!(event = "emulation_late", "{text}");
     }
 
-    /// The start has begun.
+    /// Reports that the server starts; `what` describes it.
     pub fn starting(&self, what: &str) {
         let version = env!("CARGO_PKG_VERSION");
         info!(event = "start", version, "tailcut {version} starts: {what}");
@@ -106,7 +106,7 @@ impl Reporter {
         }
     }
 
-    /// The end has begun.
+    /// Reports that the server has begun to stop.
     pub fn stopping(&self) {
         self.service_manager.is_stopping();
         info!(event = "stopping", "stopping: finishing what is under way");

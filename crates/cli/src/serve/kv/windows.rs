@@ -10,9 +10,9 @@ use tailcut_rt::serve::{Address, Windows};
 /// The open control socket and metrics address, for display.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Open {
-    /// The operator's.
+    /// Path of the operator's control socket; `None` if none is open.
     pub control: Option<PathBuf>,
-    /// That of Prometheus.
+    /// Address of the page for Prometheus; `None` if none is open.
     pub metrics: Option<Address>,
     /// A note about a default socket that could not be opened, in a sentence.
     pub note: Option<String>,

@@ -111,17 +111,17 @@ impl LayoutKind {
 pub struct ArrayConfig {
     /// Number of members, which are drives or NVM sets; 0 for a single drive without an array.
     pub drives: u32,
-    /// Kind of the members.
+    /// Whether the members are whole drives or the NVM sets of one drive.
     pub members: Members,
-    /// Layout of the data.
+    /// How blocks of the host are placed on the members, and what makes them redundant.
     pub layout: LayoutKind,
     /// R-groups of a SWAN array, token groups of epochs; 1 for all others.
     pub groups: u32,
-    /// Concurrent requests of the host.
+    /// Maximum number of requests of the host that the array works on at a time.
     pub depth: u32,
-    /// Concurrent requests on each drive.
+    /// Maximum number of requests in flight on each drive.
     pub drive_depth: u32,
-    /// Which reads avoid a drive.
+    /// Which reads avoid a drive that is busy, and are reconstructed from the others.
     pub reads: ReadPolicy,
     /// Length of the window in which one drive of a group at a time collects garbage; 0 for no windows.
     pub turns: Nanos,
@@ -136,9 +136,9 @@ pub struct ArrayConfig {
     pub checksums_idle: Nanos,
     /// Bytes per second that rebuilding and scrubbing read from each drive; 0 for no limit.
     pub background_rate: u64,
-    /// Settings of layouts that write in place.
+    /// Settings of the layouts that write in place: `raid0`, `raid4` and `raid5`.
     pub raid: RaidConfig,
-    /// Settings of log layouts.
+    /// Settings of the layouts that write a log.
     pub log: LogConfig,
     /// Settings of `epochs`, and of logs with tokens.
     pub epoch: EpochConfig,
@@ -176,7 +176,7 @@ impl ArrayConfig {
         (self.drives / self.groups.max(1)) as usize
     }
 
-    /// Data blocks per stripe.
+    /// Number of data blocks in each stripe: one for each drive, without parity.
     pub fn data_width(&self) -> usize {
         self.width() - usize::from(self.layout.has_parity())
     }

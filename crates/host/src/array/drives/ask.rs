@@ -8,24 +8,24 @@ use tailcut_base::{Class, Nanos, Op, Spans, Status};
 /// A request to a drive, before it has an identifier.
 #[derive(Clone, Debug)]
 pub struct Ask<B> {
-    /// Operation.
+    /// What the drive is to do: read, write, trim or flush.
     pub op: Op,
     /// Force unit access: durable at completion.
     pub fua: bool,
-    /// Fail rather than wait.
+    /// For a read: fail at once with [`Status::Contended`] rather than wait for the drive's own work.
     pub fail_fast: bool,
-    /// Latency class.
+    /// Latency class, passed on to the drive.
     pub class: Class,
-    /// First block.
+    /// First block on the drive, in blocks of 4 KiB; 0 for a flush.
     pub block: u64,
-    /// Number of blocks.
+    /// Number of blocks of 4 KiB; 0 for a flush.
     pub blocks: u32,
     /// Content of a write, with protection information; empty otherwise.
     pub data: Vec<B>,
 }
 
 impl<B> Ask<B> {
-    /// The range of blocks.
+    /// The range of blocks of the request on the drive; empty for a flush.
     #[inline]
     pub fn range(&self) -> Range<u64> {
         self.block..self.block + u64::from(self.blocks)
@@ -35,30 +35,31 @@ impl<B> Ask<B> {
 /// A completion of a drive request, with its issuer.
 #[derive(Clone, Debug)]
 pub struct Answered<B> {
-    /// Issuer of the request.
+    /// The issuer of the request, to which the completion is delivered.
     pub owner: Owner,
-    /// The drive.
+    /// The drive that has completed the request.
     pub drive: DriveId,
-    /// Operation.
+    /// What the drive was asked to do: read, write, trim or flush.
     pub op: Op,
-    /// The write was with force unit access.
+    /// Whether the request was a write with force unit access.
     pub fua: bool,
-    /// First block.
+    /// First block of the request on the drive, in blocks of 4 KiB.
     pub block: u64,
-    /// Number of blocks.
+    /// Number of blocks of the request.
     pub blocks: u32,
-    /// Status of the completion.
+    /// Whether the request succeeded, or why it failed.
     pub status: Status,
-    /// Content of a read.
+    /// For a successful read, the content of each block with its protection information; otherwise memory for
+    /// reuse.
     pub data: Vec<B>,
     /// For a request that the drive declined, how long it expects to stay busy.
     pub busy_for: Nanos,
-    /// Attribution of the time from the request to now.
+    /// Attribution to causes of the time from the request to its completion.
     pub spans: Spans,
 }
 
 impl<B> Answered<B> {
-    /// The range of blocks.
+    /// The range of blocks of the request on the drive; empty for a flush.
     #[inline]
     pub fn range(&self) -> Range<u64> {
         self.block..self.block + u64::from(self.blocks)

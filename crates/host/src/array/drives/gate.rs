@@ -18,7 +18,7 @@ use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
 /// The gate of one drive.
 #[derive(Debug)]
 pub struct Gate<B> {
-    /// Progress of the drive's epoch.
+    /// The stage of the drive's epoch, and the time spent in each.
     pub progress: Progress,
     /// Waiting requests, in order of arrival.
     held: VecDeque<Waiting<B>>,
@@ -28,7 +28,7 @@ pub struct Gate<B> {
     flushes: Vec<Waiting<B>>,
     /// Blocks held back by the layout.
     pub kept: usize,
-    /// When an epoch is due.
+    /// When the next epoch of the drive is due; [`Time::NEVER`] while none is.
     pub due: Time,
     /// Counts the epochs.
     epoch: u32,
@@ -42,11 +42,11 @@ pub struct Gate<B> {
     has_sent: bool,
     /// The drive may hold data that is not durable.
     is_dirty: bool,
-    /// Blocks written in this epoch.
+    /// Blocks written to the drive in the epoch under way.
     pub written: usize,
-    /// The drive's capacity per epoch.
+    /// Estimate of the blocks that the drive can write in an epoch.
     pub pace: Pace,
-    /// Calls that make it collect.
+    /// Control calls that make the drive collect garbage and wait until it has quiesced.
     pub calls: Calls,
     /// It is in the list of changed gates.
     is_listed: bool,

@@ -216,12 +216,12 @@ impl<B> Drives<B> {
         self.most_blocks
     }
 
-    /// All drives, in ascending order.
+    /// The ids of all members, serving or not, in ascending order.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = DriveId> + ExactSizeIterator + Clone + use<B> {
         self.members.ids()
     }
 
-    /// Number of drives.
+    /// Number of members of the array, serving or not.
     pub fn len(&self) -> usize {
         self.members.len()
     }
@@ -231,7 +231,7 @@ impl<B> Drives<B> {
         self.members.is_empty()
     }
 
-    /// Properties of a drive.
+    /// Size and limits of the drive in the place of a member.
     pub fn disk(&self, drive: DriveId) -> &Disk {
         &self.members[drive].disk
     }
@@ -437,7 +437,7 @@ impl<B> Drives<B> {
         self.memory.pop().unwrap_or_default()
     }
 
-    /// Returns a buffer.
+    /// Keeps the memory of a list of blocks for later requests; drops it if enough is kept.
     pub fn recycle(&mut self, mut memory: Vec<B>) {
         if memory.capacity() > 0 && self.memory.len() < MEMORY_KEPT {
             memory.clear();

@@ -7,7 +7,7 @@ use crate::disk::Disk;
 use std::ops::Range;
 
 impl<B> Drives<B> {
-    /// State of a drive.
+    /// Whether a member is in sync, being rebuilt, or missing.
     pub fn presence(&self, drive: DriveId) -> Presence {
         self.members[drive].presence
     }

@@ -66,7 +66,7 @@ impl EpochConfig {
         self.copies = copies_in(copies);
     }
 
-    /// Blocks per chunk.
+    /// Number of blocks of 4 KiB in a chunk.
     pub fn chunk_blocks(&self) -> u64 {
         self.chunk / BLOCK_BYTES
     }

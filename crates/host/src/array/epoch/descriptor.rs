@@ -37,9 +37,9 @@ pub(super) struct Mark {
 pub(super) struct DescriptorEntry {
     /// Block number of the host.
     pub block: u64,
-    /// The new version.
+    /// Version and checksum that the drive is about to write.
     pub mark: Mark,
-    /// The current version on this drive.
+    /// Version and checksum that the drive holds until then.
     pub before: Mark,
 }
 
@@ -48,11 +48,11 @@ pub(super) struct DescriptorEntry {
 pub(super) struct Descriptor {
     /// Identity of the array.
     pub array: u128,
-    /// Its slot on the drive.
+    /// Number of the slot on the drive that the descriptor is written to.
     pub slot: SlotId,
     /// Counts the descriptors of the array.
     pub sequence: u64,
-    /// The blocks.
+    /// The blocks that the drive is about to change, at most [`ENTRIES_MOST`].
     pub entries: Vec<DescriptorEntry>,
 }
 

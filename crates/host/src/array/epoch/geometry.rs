@@ -16,7 +16,7 @@ use tailcut_base::ids::Id;
 /// A block on a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
-    /// The drive.
+    /// The drive that holds the copy.
     pub drive: DriveId,
     /// The block on it.
     pub block: u64,
@@ -47,7 +47,7 @@ pub(super) struct Geometry {
     groups: usize,
     /// Number of drives that hold first copies: those that share chunks with the drives behind them.
     chains: usize,
-    /// Blocks per chunk.
+    /// Number of blocks of 4 KiB in a chunk.
     pub chunk: u64,
     /// Chunks of first copies on each drive.
     rows: u64,
@@ -57,11 +57,11 @@ pub(super) struct Geometry {
 /// of the same blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Declustering {
-    /// Number of drives.
+    /// Number of drives of the array.
     pub drives: usize,
-    /// Number of token groups.
+    /// Number of token groups that the drives belong to in turn.
     pub groups: usize,
-    /// Number of copies of each block.
+    /// Number of copies of each block, at least 2.
     pub copies: usize,
 }
 

@@ -10,18 +10,18 @@ use tailcut_base::Time;
 /// A copy that waits to be written.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Item {
-    /// The copy.
+    /// Cache entry and copy number of the copy that waits.
     pub copy: CopyId,
-    /// When it began to wait.
+    /// When the copy began to wait.
     pub since: Time,
 }
 
 /// A copy that was written and becomes durable with the next flush.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Written {
-    /// The copy.
+    /// Cache entry and copy number of the copy that was written.
     pub copy: CopyId,
-    /// The version written.
+    /// Version and checksum that were written.
     pub mark: super::descriptor::Mark,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Line {
     pub progress: Progress,
     /// Outstanding host reads that it received without the token.
     pub reads: u32,
-    /// Batches in flight.
+    /// Number of batches of the drive that are in flight.
     pub batches: u32,
     /// Copies written in this epoch.
     pub written: Vec<Written>,
@@ -49,15 +49,15 @@ pub(super) struct Line {
     pub life: u32,
     /// `life` at the time when the data being flushed was written.
     pub flushed_life: u32,
-    /// Its descriptors.
+    /// The descriptor slots of the drive, and which of them are in use.
     pub ring: Ring,
-    /// Its first copy waits for reads of the data it overwrites.
+    /// True if the first copy in the list, when last checked, waited for reads of the data it overwrites.
     pub is_held: bool,
     /// Slots are being merged: new entries must wait.
     pub is_merging: bool,
     /// Outstanding requests that clear the descriptors of a predecessor: nothing may be listed yet.
     pub clearing: u32,
-    /// Its capacity per epoch.
+    /// Speed of the drive in its epochs, from which follows how much it may write in each.
     pub pace: Pace,
     /// Control calls for its garbage collection.
     pub calls: Calls,

@@ -186,7 +186,7 @@ impl<B: Block> Epochs<B> {
         self.shape.data()
     }
 
-    /// Counters of the epochs.
+    /// Counters of the epochs since the array was created or opened, or since its preparation.
     pub fn figures(&self) -> EpochFigures {
         let times = self.lines.iter().map(|line| line.progress.times());
         let times = times.fold(StageTimes::default(), StageTimes::plus);

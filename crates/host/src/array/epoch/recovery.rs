@@ -40,7 +40,7 @@ pub(super) enum Stage {
 /// State of a recovery.
 #[derive(Debug)]
 pub(super) struct Recovery<B> {
-    /// Current stage.
+    /// The stage that the recovery has reached.
     pub stage: Stage,
     /// Outstanding completions.
     pending: u32,
@@ -52,7 +52,7 @@ pub(super) struct Recovery<B> {
     pub(super) is_damaged: IdVec<DriveId, bool>,
     /// If there are any, the next block to compare whether it is listed or not.
     pub(super) next: u64,
-    /// Comparisons in progress.
+    /// Blocks whose copies are being read and compared.
     pub(super) comparisons: Slab<ComparisonId, Comparison<B>>,
 }
 

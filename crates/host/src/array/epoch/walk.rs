@@ -24,7 +24,7 @@ id! {
 /// Purpose of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
-    /// Rebuild a drive.
+    /// Rebuild the content of a drive from the other copies.
     Rebuild(DriveId),
     /// Read and verify everything.
     Scrub,

@@ -46,7 +46,7 @@ impl Area {
         self.start..self.start + (self.marks + self.regions) as u64
     }
 
-    /// Number of regions.
+    /// Number of regions, each with one block of checksums.
     pub fn regions(&self) -> usize {
         self.regions
     }

@@ -46,7 +46,7 @@ const FORMAT: u32 = 1;
 /// Position of a stream at the start of a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Start {
-    /// Its row.
+    /// The row that was open in the stream, and its age.
     pub here: Aged,
     /// The first batch without a descriptor.
     pub batch: u64,
@@ -63,7 +63,7 @@ pub(super) struct Header {
     pub pieces: u64,
     /// Number of rows opened so far.
     pub opened: u32,
-    /// Blocks per segment.
+    /// Number of blocks of 4 KiB in a segment.
     pub segment: u32,
     /// Number of blocks of the host.
     pub host_blocks: u64,

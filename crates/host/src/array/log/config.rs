@@ -49,7 +49,7 @@ pub struct LogConfig {
     pub victim_slack: u32,
     /// Concurrent appends on each drive for one open row.
     pub appends: u32,
-    /// Victims collected concurrently.
+    /// Number of victim rows that are collected at the same time.
     pub collect_victims: u32,
     /// Concurrent collection reads for each drive of the group. With tokens they wait for a round of them.
     pub collect_depth: u32,
@@ -84,7 +84,7 @@ impl Default for LogConfig {
 }
 
 impl LogConfig {
-    /// Blocks per segment.
+    /// Number of blocks of 4 KiB in a segment.
     pub fn segment_blocks(&self) -> u32 {
         to_u32(self.segment / BLOCK_BYTES)
     }

@@ -46,16 +46,16 @@ pub(super) struct Entry {
 pub(super) struct Trim {
     /// Number of entries of the batch before the trim.
     pub after: u16,
-    /// First block.
+    /// First block of the host that was trimmed.
     pub block: u64,
-    /// Number of blocks.
+    /// Number of trimmed blocks.
     pub blocks: u32,
 }
 
 /// A row and the age of its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Aged {
-    /// The row.
+    /// The row that the age belongs to.
     pub row: Row,
     /// Number of rows opened before it.
     pub age: u32,
@@ -147,7 +147,7 @@ impl Descriptor {
 pub(super) struct Summary {
     /// Identity of the array.
     pub array: u128,
-    /// The row.
+    /// The row that contains the segment, and its age.
     pub here: Aged,
     /// Number of its data column, from 0.
     pub data_column: u32,

@@ -6,16 +6,16 @@ use tailcut_base::Nanos;
 /// Host reads from an R-group in one state (SWAN, table 4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupReads {
-    /// Number of reads.
+    /// Number of reads of blocks from groups in this state.
     pub reads: u64,
-    /// Sum of their times in the array.
+    /// Sum of the times that these reads spent in the array; divided by `reads`, their mean latency.
     pub time: Nanos,
 }
 
-/// A collected row.
+/// A row that collection has emptied, for the analysis of its choices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collected {
-    /// The row.
+    /// The row that was collected.
     pub row: Row,
     /// Valid blocks of the host in it when it was chosen.
     pub valid: u32,
@@ -26,21 +26,21 @@ pub struct Collected {
 /// Counters of a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogFigures {
-    /// Blocks written by the host.
+    /// Blocks of 4 KiB that the host has written to the log.
     pub host_blocks: u64,
-    /// Blocks moved by collection.
+    /// Valid blocks of the host that collection has appended again.
     pub moved_blocks: u64,
-    /// Descriptors written.
+    /// Descriptors written: one block for each batch of the log.
     pub descriptors: u64,
-    /// Padding blocks of incomplete stripes.
+    /// Blocks without data that were written only to complete a stripe.
     pub padding: u64,
     /// Blocks of checkpoints, including their copies.
     pub checkpoint_blocks: u64,
-    /// Completed checkpoints.
+    /// Checkpoints that were completed.
     pub checkpoints: u64,
-    /// Collected rows.
+    /// Rows that collection has emptied and released.
     pub rows_collected: u64,
-    /// Sum of their valid blocks.
+    /// Sum of the valid blocks that collected rows held when they were chosen.
     pub victim_blocks: u64,
     /// Positions per row, the denominator of the valid share.
     row_positions: u32,
@@ -48,15 +48,15 @@ pub struct LogFigures {
     pub rows_without_summary: u64,
     /// Rows that could not be collected because of unreadable blocks.
     pub rows_stuck: u64,
-    /// Free rows of each group.
+    /// Number of free rows of each R-group at the moment.
     pub free_rows: Vec<u32>,
-    /// The group being written.
+    /// Number of the R-group that is being written (front-end).
     pub front: u32,
-    /// The group being collected.
+    /// Number of the R-group that is being collected; `None` if there is none.
     pub collecting: Option<u32>,
     /// Number of changes of the front-end.
     pub rotations: u64,
-    /// Requests that had to wait for collection.
+    /// Requests of the host that had to wait until collection had freed space.
     pub throttled: u64,
     /// Reads from the group being written.
     pub reads_front: GroupReads,

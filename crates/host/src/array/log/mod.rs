@@ -59,7 +59,7 @@ use tailcut_base::random::mix64;
 use tailcut_base::{Op, Status, Time};
 use token::Token;
 
-/// A log layout.
+/// The layouts that write their data as a log: Log-RAID and SWAN.
 #[derive(Debug)]
 pub struct Log<B> {
     geometry: Geometry,
@@ -193,7 +193,7 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Counters of the log.
+    /// Counters of the log since the array was created or opened, and its free rows at the moment.
     pub fn figures(&self) -> LogFigures {
         let free_rows = self.geometry.group_ids().map(|group| self.rows.free(group)).collect();
         let (front, collecting) = (self.space.front.get(), self.space.collecting.map(GroupId::get));

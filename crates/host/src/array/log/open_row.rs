@@ -30,7 +30,7 @@ pub(super) const NO_BLOCK: u64 = 0;
 pub(super) struct OpenRow<B> {
     /// The row and its age.
     pub here: Aged,
-    /// Its stream.
+    /// The stream that appends to the row.
     pub stream: usize,
     /// The next position to append.
     pub next: u32,

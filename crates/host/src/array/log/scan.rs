@@ -20,9 +20,9 @@ use tailcut_base::{Class, Nanos, Op, Status, Time};
 /// Findings of a scrub.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScrubReport {
-    /// Rows read.
+    /// Rows that the scrub has read so far.
     pub rows: u64,
-    /// Blocks read.
+    /// Blocks that the scrub has read so far.
     pub blocks: u64,
     /// Blocks that were wrong or unreadable and have been rewritten.
     pub repaired: u64,
@@ -30,7 +30,7 @@ pub struct ScrubReport {
     pub parities: u64,
     /// Blocks of the host that are unreadable.
     pub unreadable: u64,
-    /// The scrub is complete.
+    /// Whether the scrub has covered all rows.
     pub is_done: bool,
 }
 

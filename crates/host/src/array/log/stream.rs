@@ -30,9 +30,9 @@ pub(super) const MOVED: usize = 1;
 /// One of the two logs.
 #[derive(Debug)]
 pub(super) struct Stream {
-    /// Its open row; [`OpenRowId::NONE`] before the first.
+    /// The row that the log appends to; [`OpenRowId::NONE`] before the first.
     pub open: OpenRowId,
-    /// Its rows that are not completely written.
+    /// Rows of the log that take no more blocks but are not completely written.
     pub closing: Vec<OpenRowId>,
     /// Appended blocks without a descriptor.
     pub batch: Batch,

@@ -7,9 +7,9 @@ use tailcut_base::Time;
 /// State of the reads of the cells of a unit.
 #[derive(Debug, Default)]
 pub(super) struct CellReads {
-    /// Cells requested.
+    /// Cells that have been requested from drives.
     pub cells: Cells,
-    /// Cells received.
+    /// Cells whose content has been received.
     pub known: Cells,
     /// Cells that drives have declined and not served since.
     taken: Cells,

@@ -16,7 +16,7 @@ id! {
 /// A batch of writes.
 #[derive(Debug)]
 pub(super) struct Batch<B> {
-    /// The unit.
+    /// Number of the unit that the batch writes to.
     pub unit: u64,
     /// Pieces of host requests in the batch.
     pub pieces: Vec<PieceId>,
@@ -39,21 +39,22 @@ pub(super) struct Batch<B> {
     pub writes: Cells,
     /// Cells to trim on drives.
     pub trims: Cells,
-    /// Outstanding writes.
+    /// Number of writes to drives that are in flight.
     pub pending: u32,
-    /// Outstanding reads.
+    /// Number of reads from drives that are in flight.
     pub reading: u32,
     /// All required reads have completed; results of further ones are ignored.
     pub is_read: bool,
-    /// It has ended, but reads are outstanding.
+    /// True if the batch has ended but reads of it are outstanding.
     pub has_ended: bool,
     /// A read has failed: a new plan is needed.
     pub again: bool,
     /// Force unit access: durable at completion.
     pub fua: bool,
-    /// Latency class.
+    /// Latency class of the requests to drives.
     pub class: Class,
-    /// Its transaction in the journal.
+    /// Number of the journal transaction that contains the batch; 1 if the bitmap marks its region instead,
+    /// and 0 while neither protects it.
     pub transaction: u64,
     /// Attribution of its time up to `mark`.
     pub spans: Spans,

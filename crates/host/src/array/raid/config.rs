@@ -24,7 +24,7 @@ tailcut_base::choice! {
 pub struct RaidConfig {
     /// Chunk size: bytes that are contiguous on one drive.
     pub chunk: u64,
-    /// Protection against the write hole.
+    /// How stripes are kept consistent when a power loss interrupts their writes.
     pub write_hole: WriteHole,
     /// Bytes of the journal on each drive.
     pub journal: u64,
@@ -55,7 +55,7 @@ impl RaidConfig {
         }
     }
 
-    /// Blocks per chunk.
+    /// Number of blocks of 4 KiB in a chunk.
     pub fn chunk_blocks(&self) -> u64 {
         self.chunk / BLOCK_BYTES
     }

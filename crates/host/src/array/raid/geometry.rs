@@ -27,11 +27,11 @@ pub(super) enum Parity {
 pub(super) struct Geometry {
     /// First block of the data on every drive.
     pub first: u64,
-    /// Number of stripes.
+    /// Number of stripes of the array.
     pub stripes: u64,
-    /// Blocks per chunk.
+    /// Number of blocks of 4 KiB in a chunk.
     pub chunk: u64,
-    /// Number of drives.
+    /// Number of drives, those with parity included.
     pub width: usize,
     /// Placement of the parity.
     parity: Parity,

@@ -13,7 +13,7 @@ pub struct MismatchPlaces {
 pub struct MismatchPlace {
     /// The member with the parity block, or with a copy that differs.
     pub member: DriveId,
-    /// The block on that member.
+    /// Number of the block on the member, in blocks of 4 KiB.
     pub block: u64,
 }
 
@@ -28,7 +28,7 @@ impl MismatchPlaces {
         }
     }
 
-    /// The places.
+    /// The places kept, in the order in which they were found.
     pub fn iter(&self) -> impl Iterator<Item = MismatchPlace> {
         self.first.into_iter().flatten()
     }

@@ -41,7 +41,7 @@ pub(super) enum Stage {
 /// State of a recovery.
 #[derive(Debug)]
 pub(super) struct Recovery<B> {
-    /// Current stage.
+    /// The stage that the recovery has reached.
     pub stage: Stage,
     /// Outstanding completions.
     pending: u32,

@@ -13,9 +13,9 @@ use tailcut_base::cast::to_u32;
 /// Neighbouring cells of a unit, on one drive.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
-    /// The cells.
+    /// The range of cell numbers, which are adjacent rows of one role.
     pub cells: Range<usize>,
-    /// Their drive.
+    /// The drive that holds the cells.
     pub drive: DriveId,
     /// First block on the drive.
     pub block: u64,

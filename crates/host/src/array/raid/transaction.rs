@@ -22,7 +22,7 @@ const TRIMMED: u32 = 1 << 31;
 /// A block that is about to be written in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// The drive.
+    /// The drive on which the block is written.
     pub drive: DriveId,
     /// Block on the drive.
     pub block: u64,

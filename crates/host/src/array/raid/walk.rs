@@ -23,7 +23,7 @@ use tailcut_base::{Class, Nanos, Op, Status, Time};
 /// Purpose of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
-    /// Rebuild a drive.
+    /// Rebuild the content of a drive from the others.
     Rebuild(DriveId),
     /// Read and verify everything.
     Scrub,
@@ -34,21 +34,21 @@ pub enum Task {
 /// Findings of scrubs, repairs and rebuilds so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScrubReport {
-    /// Stripes read.
+    /// Stripes that scrubs have read to the end.
     pub stripes: u64,
-    /// Blocks that were damaged or unreadable.
+    /// Blocks that were damaged or unreadable when they were read.
     pub corrupt_blocks: u64,
     /// Damaged blocks that were rewritten from the others.
     pub repaired: u64,
     /// Rows whose parity did not match although all blocks are intact: it was recomputed.
     pub parity_mismatches: u64,
-    /// Where the first of them were found.
+    /// The first places at which the parity did not match.
     pub mismatch_places: MismatchPlaces,
     /// Rows whose parity was compared, or blocks whose copies were.
     pub compared: u64,
     /// Rows, or blocks with copies, that a scrub could not compare because a member is missing.
     pub not_compared: u64,
-    /// Damaged blocks that could not be reconstructed.
+    /// Damaged blocks that could not be reconstructed, so that their content is lost.
     pub unrepairable: u64,
     /// Rows whose parity was recomputed after a power loss.
     pub resynced: u64,

@@ -58,7 +58,7 @@ impl Checksums {
         blocks.map(|block| table.get(to_usize(block)).copied().unwrap_or(UNKNOWN))
     }
 
-    /// Restores what [`dump`](Checksums::dump) returned.
+    /// Restores the checksums of a drive from block `block` on, as [`dump`](Checksums::dump) returned them.
     pub fn restore(&mut self, drive: DriveId, block: u64, dumped: impl Iterator<Item = u32>) {
         self.drives[drive].iter_mut().skip(to_usize(block)).zip(dumped).for_each(|(entry, sum)| *entry = sum);
     }

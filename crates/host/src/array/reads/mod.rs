@@ -111,7 +111,7 @@ impl<B: Block> Reads<B> {
         is_intact(wanted, answer) && self.accept(drives, answer.drive, answer.block, &answer.data)
     }
 
-    /// Counters of all reads.
+    /// Counters of all reads, by how they were served.
     pub fn counts(&self) -> &ReadCounts {
         &self.counts
     }
@@ -142,7 +142,8 @@ impl<B: Block> Reads<B> {
         self.reads.len()
     }
 
-    /// Starts a read.
+    /// Starts a read, from its drive or from the other members of the group; its result comes from
+    /// [`Reads::done`].
     pub fn begin(&mut self, now: Time, drives: &mut Drives<B>, wanted: BlockRead) {
         self.counts.begun += 1;
         let id = self.open(now, wanted);
@@ -318,7 +319,7 @@ impl<B: Block> Reads<B> {
         }
     }
 
-    /// The next result.
+    /// Takes the oldest result that has not been taken; `None` if there is none.
     pub fn done(&mut self) -> Option<ReadResult<B>> {
         self.done.pop_front()
     }

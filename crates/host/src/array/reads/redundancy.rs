@@ -8,11 +8,11 @@ use tailcut_base::ids::Id;
 /// The substitutes for blocks that cannot be read, or not now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Redundancy {
-    /// No substitutes.
+    /// No other drive can replace a block.
     None,
     /// The blocks at the same address on the other members of an R-group with this number of drives.
     Parity(usize),
-    /// Other copies.
+    /// Other drives hold copies of each block.
     Copies(Copies),
 }
 
@@ -26,9 +26,9 @@ pub struct Copies {
     pub count: usize,
     /// Number of drives; the first follows the last.
     pub drives: usize,
-    /// First block that holds a copy.
+    /// First block of every drive that holds a copy; the blocks before it hold metadata.
     pub first: u64,
-    /// Blocks per chunk.
+    /// Number of blocks of 4 KiB in a chunk.
     pub chunk: u64,
 }
 
@@ -90,7 +90,7 @@ impl Copies {
         (drive, block.wrapping_add_signed(step as i64 * self.chunk.cast_signed()))
     }
 
-    /// Number of the copy at this place.
+    /// Number of the copy, from 0, that block `block` of a drive holds.
     #[inline]
     pub fn copy_at(&self, block: u64) -> usize {
         to_usize((block - self.first) / self.chunk % self.count as u64)

@@ -10,23 +10,23 @@ use tailcut_base::{Class, Nanos, Op, Spans, Status};
 /// A read of blocks of one drive.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockRead {
-    /// The drive.
+    /// The drive that holds the blocks.
     pub drive: DriveId,
-    /// First block on it.
+    /// First block on the drive, in blocks of 4 KiB.
     pub block: u64,
-    /// Number of blocks.
+    /// Number of blocks of 4 KiB to read.
     pub blocks: u32,
     /// Age of the blocks: the value under which they were sealed, see [`seal_of`].
     pub age: SealAge,
     /// The blocks may never have been written: zeros without a seal are valid as well.
     pub unwritten: bool,
-    /// Latency class.
+    /// Latency class of the reads of drives.
     pub class: Class,
-    /// Priority.
+    /// Priority of the read among the requests that wait for its drive.
     pub urgency: Priority,
     /// When to read from the other members of the group instead.
     pub around: ReconstructWhen,
-    /// Returned with the result.
+    /// A number of the issuer's choice that comes back with the result.
     pub token: u64,
 }
 
@@ -67,15 +67,15 @@ pub enum ReconstructWhen {
 /// Result of a read.
 #[derive(Clone, Debug)]
 pub struct ReadResult<B> {
-    /// The request.
+    /// The read that the result belongs to.
     pub wanted: BlockRead,
     /// Success, or why the data cannot be read.
     pub status: Status,
-    /// The content of each block.
+    /// The content of each block; of no meaning unless the read succeeded.
     pub data: Vec<B>,
     /// With [`Status::Contended`]: how much longer the drive expects to stay busy.
     pub busy_for: Nanos,
-    /// Attribution of the time from the start to now.
+    /// Attribution to causes of the time from the start of the read to its result.
     pub spans: Spans,
     /// The data was reconstructed because of the drive's result or delay.
     pub reconstructed: bool,

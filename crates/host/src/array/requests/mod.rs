@@ -23,17 +23,17 @@ impl RequestSlot {
 pub struct HostRequest<B> {
     /// The host's identifier.
     id: u32,
-    /// Operation.
+    /// What the host has requested: read, write, trim or flush.
     pub op: Op,
     /// Force unit access: a write is durable at completion.
     pub fua: bool,
-    /// Latency class.
+    /// Latency class, which the requests to drives inherit.
     pub class: Class,
-    /// Which copy serves a read.
+    /// The copy that must serve a read, if the host asks for one.
     pub mirror: Mirror,
-    /// First block.
+    /// First block of the array, in blocks of 4 KiB.
     pub block: u64,
-    /// Number of blocks.
+    /// Number of blocks of 4 KiB; at least 1 except for a flush.
     pub blocks: u32,
     /// Data of a write; for a read, the data read so far.
     pub data: Vec<B>,

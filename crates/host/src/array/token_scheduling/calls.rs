@@ -35,11 +35,11 @@ pub struct Calls {
 /// Result of a collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collected {
-    /// The drive was still collecting at its deadline.
+    /// Whether the drive was still collecting at the deadline for collection.
     pub was_cut: bool,
-    /// When it began to quiesce.
+    /// When the drive was asked to end its collection and quiesce.
     pub resting: Time,
-    /// It had not quiesced at its deadline.
+    /// Whether the drive had not quiesced at the deadline for that.
     pub was_restless: bool,
 }
 
@@ -62,7 +62,7 @@ pub fn stage_of(call: Control) -> Stage {
 /// The next action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Make this call.
+    /// Make this call on the drive.
     Ask(Control),
     /// Poll again after a while.
     Poll,
@@ -102,7 +102,7 @@ impl Calls {
         call
     }
 
-    /// Handles the drive's reply.
+    /// Handles the drive's reply to `call`, and returns what follows from it.
     pub fn replied(
         &mut self,
         now: Time,

@@ -7,29 +7,29 @@ use tailcut_base::Nanos;
 /// ([`Array::count_epochs_anew`](crate::array::Array::count_epochs_anew)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EpochFigures {
-    /// Number of epochs.
+    /// Epochs that have begun, of all token groups.
     pub epochs: u64,
-    /// Length of the longest epoch.
+    /// Length of the longest epoch that has ended.
     pub longest_epoch: Nanos,
     /// Blocks written to drives for the host, repair and rebuilding; each copy counts.
     pub written: u64,
     /// Copies that were never written because the block was overwritten before.
     pub superseded: u64,
-    /// Blocks of descriptors written.
+    /// Blocks of descriptors written, with those that only merge others.
     pub descriptors: u64,
-    /// Descriptor blocks that only merge others.
+    /// Descriptor blocks written only to merge the entries of others.
     pub merges: u64,
     /// Blocks of reads served from the cache.
     pub from_cache: u64,
     /// Reads of blocks with one copy on a drive with the token that were sent to the other.
     pub diverted: u64,
-    /// Reads that had to go to the drive with the token.
+    /// Reads that went to a drive with the token because there was no choice.
     pub met: u64,
     /// Requests that waited for room in the cache or the dirty lists.
     pub throttled: u64,
     /// Longest time that a copy waited for the token.
     pub longest_wait: Nanos,
-    /// Copies that waited longer than the deadline.
+    /// Copies that waited for the token for longer than `epoch.deadline`.
     pub late: u64,
     /// Times that a drive instructed to collect had garbage to collect.
     pub collections: u64,
@@ -71,7 +71,7 @@ impl EpochFigures {
         }
     }
 
-    /// Resets the maxima.
+    /// Sets the longest epoch and the longest wait to zero.
     pub fn forget_longest(&mut self) {
         (self.longest_epoch, self.longest_wait) = (Nanos::ZERO, Nanos::ZERO);
     }

@@ -64,7 +64,7 @@ impl Pace {
         self.wind_up = longest_of_late(self.wind_up, took).min(share / 4);
     }
 
-    /// A write starts.
+    /// Records that a write starts at `now`.
     pub fn write(&mut self, now: Time) {
         (self.ended, self.durable) = (now, now);
     }

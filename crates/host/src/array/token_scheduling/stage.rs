@@ -10,7 +10,7 @@ pub enum Stage {
     Rest,
     /// It completes the reads it received before the token.
     Draining,
-    /// It is writing.
+    /// It writes the data that waited for the token.
     Writing,
     /// It is being flushed.
     Flushing,
@@ -23,15 +23,15 @@ pub enum Stage {
 /// Time per stage with the token, summed over drives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StageTimes {
-    /// Completing earlier reads.
+    /// Time in which drives with the token completed the reads that they had received before it.
     pub draining: Nanos,
-    /// Writing.
+    /// Time in which drives with the token were written to.
     pub writing: Nanos,
-    /// Flushing.
+    /// Time in which drives with the token were flushed.
     pub flushing: Nanos,
-    /// Collecting garbage.
+    /// Time in which drives with the token collected garbage on request.
     pub collecting: Nanos,
-    /// Quiescing.
+    /// Time in which drives with the token were quiescing before it passed on.
     pub settling: Nanos,
 }
 
@@ -60,7 +60,7 @@ impl StageTimes {
         }
     }
 
-    /// The sum of both.
+    /// The sum of two sets of times, stage by stage.
     #[must_use]
     pub fn plus(self, other: &StageTimes) -> StageTimes {
         StageTimes {
@@ -82,7 +82,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// The current stage.
+    /// The stage of the epoch that the drive is in.
     #[inline]
     pub fn stage(&self) -> Stage {
         self.stage
@@ -111,7 +111,7 @@ impl Progress {
         if self.is_busy() { Nanos::ZERO } else { now.since(self.since.max(from)) }
     }
 
-    /// Enters a stage.
+    /// Begins `stage` at `now`, and accounts for the time spent in the stage before it.
     pub fn enter(&mut self, now: Time, stage: Stage) {
         if let Some(time) = self.times.of(self.stage) {
             *time += now.since(self.since);

@@ -53,17 +53,18 @@ impl Tokens {
         }
     }
 
-    /// Counters of the epochs.
+    /// Counters of the epochs since the array was created or opened, or since its preparation.
     pub fn figures(&self) -> &EpochFigures {
         &self.figures
     }
 
-    /// Resets the maxima.
+    /// Sets the longest epoch and the longest wait to zero.
     pub fn forget_longest(&mut self) {
         self.figures.forget_longest();
     }
 
-    /// Longest permitted epoch.
+    /// Longest permitted epoch of a drive, so that every drive of its R-group gets the token within the
+    /// deadline.
     pub fn share(&self) -> Nanos {
         self.share
     }
@@ -89,7 +90,7 @@ impl Tokens {
         self.timers.next()
     }
 
-    /// Runs timers that have expired.
+    /// Runs the timers that have expired by `now`: epochs that are due, and polls of drives that quiesce.
     pub fn advance<B>(&mut self, now: Time, drives: &mut Drives<B>) {
         while let Some((at, group)) = self.timers.first()
             && at <= now

@@ -42,7 +42,7 @@ impl TokenRotation {
         }
     }
 
-    /// The drives that hold the token.
+    /// The drives that hold the token; none while it is free.
     pub fn holders(&self) -> &[DriveId] {
         self.holder.map_or(&[], |group| &self.members[group])
     }
@@ -57,7 +57,7 @@ impl TokenRotation {
         &self.members[self.last]
     }
 
-    /// True if this group holds the token.
+    /// True if the token is with `group`.
     #[inline]
     pub fn is_held_by(&self, group: usize) -> bool {
         self.holder == Some(group)
@@ -93,17 +93,17 @@ impl TokenRotation {
         self.settled = 0;
     }
 
-    /// Start of the epoch.
+    /// When the epoch under way began, or the last one.
     pub fn began(&self) -> Time {
         self.began
     }
 
-    /// Another drive is working.
+    /// Counts one more drive that works in the epoch.
     pub fn more(&mut self) {
         self.working += 1;
     }
 
-    /// A drive is done; true if the token is free.
+    /// Counts one drive less that works in the epoch; true if the token is free then.
     pub fn less(&mut self, now: Time) -> bool {
         self.working -= 1;
         let is_free = self.working == 0;

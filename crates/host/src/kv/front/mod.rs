@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::ids::{Id, IdVec};
 
-/// The memory tier.
+/// The front: the tier of the store that holds items in memory, in segments.
 #[derive(Debug)]
 pub struct Front {
     memory: Vec<u8>,
@@ -46,7 +46,7 @@ tailcut_base::id! {
 /// One of the queues of segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queue {
-    /// New items.
+    /// The queue of new items (S3-FIFO).
     Small,
     /// Items that were read repeatedly while in the small queue.
     Main,
@@ -66,11 +66,11 @@ pub enum Emptying {
 pub struct Victim {
     /// The place of the item in the front.
     pub unit: FrontUnit,
-    /// Its queue.
+    /// The queue, small or main, that the record's segment belongs to.
     pub queue: Queue,
-    /// Its length in bytes.
+    /// Length of the record in bytes.
     pub bytes: u32,
-    /// What is to become of it.
+    /// Why the segment is emptied, which decides what becomes of the record.
     pub emptying: Emptying,
 }
 
@@ -109,7 +109,7 @@ impl Front {
         }
     }
 
-    /// The whole memory.
+    /// The bytes of all segments; records lie at multiples of 16 bytes.
     pub fn memory(&self) -> &[u8] {
         &self.memory
     }
@@ -119,7 +119,7 @@ impl Front {
         self.memory.len() as u64
     }
 
-    /// Bytes of live records.
+    /// Bytes of records that are neither replaced nor removed, in all segments.
     pub fn live(&self) -> u64 {
         let segments = self.small.iter().chain(&self.main);
         segments.map(|&segment| u64::from(self.fills[segment] - self.dead[segment])).sum()
@@ -310,7 +310,7 @@ impl Front {
         }
     }
 
-    /// Bytes per segment.
+    /// Length of a segment of the front in bytes.
     pub fn segment_bytes(&self) -> u64 {
         self.segment as u64
     }
@@ -335,7 +335,7 @@ impl Front {
         prefetch_index(&self.memory, at(unit) + CACHE_LINE);
     }
 
-    /// The item at `unit`.
+    /// The item whose record is at `unit`.
     #[inline]
     pub fn item(&self, unit: FrontUnit) -> Item<'_> {
         self.item_with(unit, self.header(unit))
@@ -381,7 +381,7 @@ impl Front {
         self.memory.copy_within(from..from + victim.bytes as usize, at(to));
     }
 
-    /// Drops all records.
+    /// Drops all records and makes every segment free.
     pub fn clear(&mut self) {
         self.small.clear();
         self.main.clear();

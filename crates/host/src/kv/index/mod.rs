@@ -30,7 +30,7 @@ pub struct Index {
 /// An item's index entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Place of the item.
+    /// Where the item is: in memory or on flash.
     pub place: Place,
     /// Number of recent accesses, at most [`MOST_HEAT`].
     pub heat: u8,
@@ -62,7 +62,7 @@ impl Index {
         Index { partitions, items: 0, in_memory: 0 }
     }
 
-    /// Number of items.
+    /// Number of items indexed, in memory and on flash.
     pub fn items(&self) -> u64 {
         self.items
     }
@@ -72,7 +72,7 @@ impl Index {
         self.in_memory
     }
 
-    /// Size in bytes.
+    /// Memory that the index occupies, in bytes.
     pub fn bytes(&self) -> u64 {
         let slots: usize = self.partitions.iter().map(|partition| partition.slots.capacity()).sum();
         (slots * size_of::<Slot>() + self.partitions.capacity() * size_of::<Partition>()) as u64
@@ -149,7 +149,7 @@ impl Index {
         prefetch_index(&partition.slots, home + LINE_SLOTS);
     }
 
-    /// Removes a key. Returns its entry.
+    /// Removes a key and returns its entry; `None` if the key is not indexed.
     pub fn remove(&mut self, hash: KeyHash) -> Option<Entry> {
         let (partition, tag) = self.split(hash);
         let partition = &mut self.partitions[partition];
@@ -183,7 +183,7 @@ impl Index {
         before - self.items
     }
 
-    /// Removes all entries.
+    /// Removes all entries and frees their memory.
     pub fn clear(&mut self) {
         self.partitions.iter_mut().for_each(|partition| *partition = Partition::default());
         (self.items, self.in_memory) = (0, 0);

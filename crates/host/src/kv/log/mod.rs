@@ -97,11 +97,11 @@ struct Undurable {
 /// A write to submit to the disk.
 #[derive(Debug)]
 pub struct Write {
-    /// Its number.
+    /// Number of the write, to be reported when it has completed; later writes have higher numbers.
     pub number: WriteNumber,
-    /// First block of the disk.
+    /// First block of the write on the disk, in blocks of 4 KiB.
     pub block: u64,
-    /// The data.
+    /// The content of each block, from `block` on.
     pub data: Vec<Bytes>,
     /// Writes up to this number must complete before this one is submitted.
     after: WriteNumber,
@@ -110,7 +110,7 @@ pub struct Write {
 /// Purpose of an append: only copies by reclaim may use the last free segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AppendPurpose {
-    /// A user's write.
+    /// A write of a user, which may have to wait for free segments.
     User,
     /// A user's delete, or a write that stays in memory.
     Tombstone,
@@ -121,13 +121,13 @@ pub enum AppendPurpose {
 /// A record to append.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
-    /// Its header; `home` is ignored.
+    /// Lengths, flags, times and CAS value of the item; `home` is ignored.
     pub header: Header,
-    /// Its key.
+    /// The key of the item.
     pub key: &'a [u8],
-    /// Its value.
+    /// The value of the item.
     pub value: Value<'a>,
-    /// The hash of its key.
+    /// Hash of the item's key.
     pub hash: KeyHash,
 }
 

@@ -17,13 +17,13 @@ use tailcut_base::cast::{to_u16, to_u32, to_usize};
 pub(super) struct Open {
     /// The segment on disk.
     pub number: SegmentId,
-    /// Its sequence: identifies this use of the segment.
+    /// Sequence of the segment: identifies this use of it.
     pub sequence: u64,
-    /// Its blocks so far.
+    /// Content of the blocks of the segment so far.
     pub blocks: Vec<Bytes>,
     /// Entries of its future summary.
     pub entries: Vec<Entry>,
-    /// See [`super::format::Foot::buried`].
+    /// The latest segment in which a tombstone of this one invalidates a record; 0 without tombstones.
     pub buried: u64,
     /// The latest write that marked its last block as open.
     pub opened: WriteNumber,

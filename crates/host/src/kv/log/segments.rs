@@ -46,11 +46,11 @@ pub(super) struct Segment {
     pub valid: u32,
     /// Number of all records.
     pub records: u32,
-    /// Reads in flight.
+    /// Number of reads of the segment in flight; it is not reused before they have ended.
     pub(super) readers: u32,
-    /// See [`super::format::Foot::buried`].
+    /// The latest segment in which a tombstone of this one invalidates a record; 0 without tombstones.
     pub buried: u64,
-    /// Number of tombstones.
+    /// Number of tombstones among the records.
     pub tombstones: u32,
     /// Its tombstones may still be needed; they then count as valid records.
     needs_tombstones: bool,
@@ -118,7 +118,7 @@ impl Log {
         self.segments[number].readers
     }
 
-    /// Number of free segments.
+    /// Number of segments that hold no records and can be opened.
     pub fn free(&self) -> usize {
         self.free.len()
     }
@@ -220,7 +220,7 @@ impl Log {
         oldest.is_some_and(|&number| self.segments[number].sequence <= buried)
     }
 
-    /// The segment's [`super::format::Foot::buried`].
+    /// Sequence of the latest segment in which a tombstone of `number` invalidates a record; 0 without any.
     pub fn buried(&self, number: SegmentId) -> u64 {
         self.segments[number].buried
     }
@@ -282,7 +282,7 @@ impl Log {
         self.segments[number].valid += 1;
     }
 
-    /// Blocks per segment.
+    /// Number of blocks of 4 KiB in a segment.
     pub fn segment_blocks(&self) -> u32 {
         self.segment_blocks
     }

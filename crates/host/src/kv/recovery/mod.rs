@@ -69,9 +69,9 @@ pub(super) struct UsedSegment {
     pub sequence: u64,
     /// None if the segment has no valid foot.
     pub foot: Option<Foot>,
-    /// See [`Head::is_cut`].
+    /// The segment was open when the store stopped; see [`Head::is_cut`].
     pub is_cut: bool,
-    /// It was durable when the store stopped.
+    /// The segment was durable when the store stopped.
     pub is_durable: bool,
     /// See [`OpenEnd::durable`](super::log::format::OpenEnd::durable); 0 if its last block does not record
     /// it.

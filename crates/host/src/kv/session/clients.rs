@@ -29,17 +29,17 @@ const MOST_NUMBERS: u64 = 1 << 10;
 pub struct Tally {
     /// Start of the service in seconds of Unix time; 0 before that.
     pub started: u64,
-    /// Clients connected.
+    /// Clients that are connected now.
     pub clients: u64,
     /// Clients accepted since the start.
     pub connections: u64,
-    /// Worker threads.
+    /// Worker threads that serve clients.
     pub threads: u64,
-    /// Bytes of memory that clients hold.
+    /// Bytes of memory that clients hold now.
     pub client_memory: u64,
     /// Peak of `client_memory` in bytes; for several threads, the sum of their peaks.
     pub most_client_memory: u64,
-    /// Counters of sockets.
+    /// Counters of the sockets of these clients.
     pub sockets: SocketCounters,
 }
 
@@ -57,9 +57,9 @@ impl Tally {
 /// Counters of a thread's sockets for `stats`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SocketCounters {
-    /// Bytes received.
+    /// Bytes received from clients since the start.
     pub received: u64,
-    /// Bytes sent.
+    /// Bytes sent to clients since the start.
     pub sent: u64,
     /// Maximum number of connections, in the counters of the thread that accepts them; 0 elsewhere.
     pub most_connections: u64,
@@ -152,7 +152,7 @@ impl Clients {
         self.group.ration = bytes;
     }
 
-    /// Adds a client. Returns its identifier.
+    /// Adds a client and returns its identifier, which is unique among connected clients of the thread.
     pub fn open(&mut self) -> u32 {
         self.group.tally.connections += 1;
         self.group.tally.clients += 1;

@@ -18,14 +18,14 @@ use std::collections::VecDeque;
 /// One of the threads that share shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadOf {
-    /// Its number, from 0.
+    /// Number of the thread, from 0.
     pub number: u32,
-    /// Number of threads.
+    /// Number of threads that share the shards, at least 1.
     pub of: u32,
 }
 
 impl ThreadOf {
-    /// The only thread.
+    /// The only thread of a server with one.
     pub const ONLY: ThreadOf = ThreadOf { number: 0, of: 1 };
 }
 
@@ -71,17 +71,17 @@ pub struct Backlog {
 }
 
 impl Backlog {
-    /// Defers an operation.
+    /// Appends an operation, to be executed by the next holder of the shard.
     pub fn push(&mut self, operation: Deferred) {
         self.operations.push(operation);
     }
 
-    /// Number of operations.
+    /// Number of operations that wait for a holder of the shard.
     pub fn len(&self) -> usize {
         self.operations.len()
     }
 
-    /// True if there are none.
+    /// True if no operation waits for a holder of the shard.
     pub fn is_empty(&self) -> bool {
         self.operations.is_empty()
     }
@@ -109,7 +109,7 @@ impl Outputs {
         Outputs { thread: thread.number, replies, outgoing, requests, touched }
     }
 
-    /// Number of the thread.
+    /// Number of the thread that the outputs are collected on.
     pub fn thread(&self) -> u32 {
         self.thread
     }
@@ -191,7 +191,7 @@ impl Outputs {
         all.map(|(thread, replies)| (thread, std::mem::take(replies)))
     }
 
-    /// Requests to the drive, with their shards.
+    /// Requests to submit to the drive, each with the number of the shard that it comes from.
     pub fn requests(&mut self) -> &mut Vec<(u32, Request<Bytes>)> {
         &mut self.requests
     }

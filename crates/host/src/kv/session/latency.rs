@@ -40,7 +40,7 @@ impl Kind {
     /// All kinds in the order of reports.
     pub const ALL: [Kind; 5] = [Kind::Get, Kind::Store, Kind::Count, Kind::Touch, Kind::Delete];
 
-    /// Name in reports.
+    /// The kind of command in the words of reports, such as `get`.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Get => "get",
@@ -67,7 +67,7 @@ impl Source {
     /// All sources in the order of reports.
     pub const ALL: [Source; 3] = [Source::Memory, Source::Flash, Source::Miss];
 
-    /// Name in reports.
+    /// The source in the words of reports: `dram`, `flash` or `miss`.
     pub fn name(self) -> &'static str {
         match self {
             Source::Memory => "dram",

@@ -62,9 +62,9 @@ pub enum Operation {
 pub struct Store {
     /// Storage mode: its effect on an existing and on a missing item.
     pub mode: StoreMode,
-    /// The client's flags.
+    /// The client's flags: 32 bits that are stored with the item and not interpreted.
     pub client_flags: u32,
-    /// Expiry time.
+    /// When the stored item expires.
     pub expiry: Expiry,
     /// Expiry time of the item that an append or prepend creates if it is missing; None if that fails.
     pub autovivify: Option<Expiry>,
@@ -76,7 +76,7 @@ pub struct Store {
     pub invalidates: bool,
     /// The key was sent in base64.
     pub has_base64_key: bool,
-    /// Form of the reply.
+    /// The form of the reply: a line as for `set`, or letters and flags as for `ms`.
     pub answer: Answer,
 }
 

@@ -29,13 +29,13 @@ pub(super) struct Pool {
 /// Memory held by one client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holding {
-    /// Bytes of memory.
+    /// Bytes of memory that the client holds in unsent replies, unfinished values and pending operations.
     pub bytes: usize,
-    /// When its memory became nonzero.
+    /// Since when the client has held memory without interruption.
     pub since: Time,
-    /// It includes a partially received value.
+    /// Whether the memory includes a partially received value.
     pub is_storing: bool,
-    /// It includes replies ready to be sent.
+    /// Whether the memory includes replies that are ready to be sent.
     pub has_replies: bool,
 }
 

@@ -14,13 +14,13 @@ pub struct PrefixCounters {
 /// Counters of one key prefix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PrefixCounts {
-    /// Retrievals.
+    /// Keys with the prefix that were retrieved, found or not.
     pub gets: u64,
-    /// Retrieval hits.
+    /// Keys with the prefix that were retrieved and found.
     pub hits: u64,
-    /// Storage commands.
+    /// Storage commands on keys with the prefix, successful or not.
     pub sets: u64,
-    /// Deletions.
+    /// Deletions of keys with the prefix, whether the item existed or not.
     pub deletes: u64,
 }
 

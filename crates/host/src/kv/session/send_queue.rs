@@ -19,7 +19,7 @@ pub struct SendQueue {
 }
 
 impl SendQueue {
-    /// Bytes to be sent.
+    /// Number of bytes that are still to be sent.
     #[inline]
     pub fn bytes(&self) -> usize {
         self.full_bytes + self.last.len() - self.sent

@@ -64,7 +64,7 @@ impl Service {
         self.shard.tick(now, unix);
     }
 
-    /// Adds a client. Returns its identifier.
+    /// Adds a client and returns its identifier, which is unique among connected clients.
     pub fn open(&mut self) -> u32 {
         self.clients.open()
     }
@@ -88,7 +88,7 @@ impl Service {
         }
     }
 
-    /// A client's send queue.
+    /// The queue of replies that are to be sent to a client.
     pub fn send_queue(&mut self, client: u32) -> &mut SendQueue {
         self.clients.send_queue(client)
     }
@@ -146,7 +146,7 @@ impl Service {
         self.clients.take_latencies()
     }
 
-    /// The storage engine.
+    /// The storage engine of the only shard.
     pub fn engine(&self) -> &Engine {
         self.shard.engine()
     }

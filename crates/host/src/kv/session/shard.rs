@@ -22,24 +22,24 @@ use tailcut_base::{Time, id};
 pub struct ServiceSettings {
     /// Largest item in bytes, as memcached counts them (`-I`).
     pub most_item: u64,
-    /// Changes are durable before they are acknowledged.
+    /// Whether changes are durable before they are acknowledged.
     pub is_durable: bool,
     /// Memory for all clients in bytes: replies, partially received values, and pending operations. Each
     /// thread has an equal share, and at least room for four commands with the largest values and 1 MiB for
     /// small ones.
     pub client_memory: u64,
-    /// Process ID, for `stats`.
+    /// Process ID of the server, which `stats` shows.
     pub process: u32,
 }
 
 /// Commands and features that memcached's options enable or disable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Permissions {
-    /// `flush_all` is executed (not with `-F`).
+    /// Whether `flush_all` is executed (not with `-F`).
     pub flush_all: bool,
-    /// Items show CAS values other than 0 (not with `-C`).
+    /// Whether items show CAS values other than 0 (not with `-C`).
     pub cas: bool,
-    /// `shutdown` is executed (`-A`).
+    /// Whether `shutdown` is executed (`-A`).
     pub shutdown: bool,
 }
 
@@ -225,7 +225,7 @@ impl Shard {
         self.note_durable();
     }
 
-    /// The next deferred reply.
+    /// Takes the oldest deferred reply that has not been taken; `None` if there is none.
     pub fn next_reply(&mut self) -> Option<Reply> {
         self.replies.pop_front()
     }
@@ -236,12 +236,12 @@ impl Shard {
         if is_due { Time::ZERO } else { self.engine.next_event() }
     }
 
-    /// The shard's counters.
+    /// The shard's counters of client commands, engine and tiers, and its use of memory and flash.
     pub fn sums(&self) -> Sums {
         Sums::new(self.statistics, &self.engine)
     }
 
-    /// The storage engine.
+    /// The storage engine of the shard.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }

@@ -12,9 +12,9 @@ use crate::wire::memcached::Key;
 pub struct Requester {
     /// Number of the thread among those that share the shards.
     pub group: u32,
-    /// Client of that thread.
+    /// The client, by its identifier on that thread.
     pub client: u32,
-    /// Reply number of that client.
+    /// Number of the reply among those of the client, in the order of its commands.
     pub number: u64,
 }
 
@@ -34,7 +34,7 @@ impl Division {
         Division { seed, shards }
     }
 
-    /// Number of shards.
+    /// Number of shards that the keys are divided between.
     pub fn shards(&self) -> u32 {
         self.shards
     }
@@ -70,9 +70,9 @@ pub enum ShardRequest<'a> {
     },
     /// Invalidate all items at this time, in seconds of Unix time; at once if it has passed.
     Flush(u64),
-    /// Reset the counters.
+    /// Reset the shard's counters of client commands (`stats reset`).
     Reset,
-    /// Return the counters.
+    /// Return the shard's counters.
     Tell,
     /// Enable or disable counters by key prefix.
     Detail(bool),
@@ -134,7 +134,7 @@ pub enum OwnedShardRequest {
 }
 
 impl OwnedShardRequest {
-    /// The request, borrowing its data.
+    /// The request as a shard receives it, borrowing key and payload.
     pub fn request(&self) -> ShardRequest<'_> {
         match self {
             OwnedShardRequest::Item(kept) => kept.request(),
@@ -171,17 +171,17 @@ impl OwnedRequest {
         self.data.extend_from_slice(data);
     }
 
-    /// The item's key.
+    /// The key of the item that the operation is on.
     pub fn key(&self) -> Key<'_> {
         self.key.key()
     }
 
-    /// The operation.
+    /// The operation on the item, without key and payload.
     pub fn operation(&self) -> &Operation {
         &self.operation
     }
 
-    /// Its payload, empty for operations without one.
+    /// The payload of the operation, such as the value to store; empty for operations without one.
     pub fn data(&self) -> &[u8] {
         &self.data
     }
@@ -227,12 +227,12 @@ pub enum Progress {
     },
 }
 
-/// A deferred reply.
+/// A deferred reply of a shard to a request.
 #[derive(Debug)]
 pub struct Reply {
-    /// Its address.
+    /// The connection and the slot in its reply queue that the reply is for.
     pub requester: Requester,
-    /// Its content.
+    /// The text for the client, counters, or why the request failed.
     pub content: Content,
 }
 
@@ -241,7 +241,7 @@ pub struct Reply {
 pub enum Content {
     /// The text for the client, and the source of the item.
     Text(Vec<u8>, Source),
-    /// The shard's counters.
+    /// The counters of the shard.
     Sums(Box<Sums>),
     /// The shard's counters by key prefix.
     Prefixes(Box<PrefixCounters>),

@@ -9,43 +9,44 @@ use crate::wire::memcached::{Direction, StoreMode};
 pub struct Statistics {
     /// Retrievals that set no expiry time; see [`Statistics::gets`] for all.
     pub cmd_get: u64,
-    /// Storage commands.
+    /// Storage commands, whether they stored a value or not.
     pub cmd_set: u64,
-    /// `flush_all`.
+    /// `flush_all` commands, counted by each shard: in a sum over shards, a command counts once for each of
+    /// them.
     pub cmd_flush: u64,
     /// Touches, successful or not, with retrievals that set the expiry time (`gat`).
     pub cmd_touch: u64,
-    /// Hits among `cmd_get`.
+    /// Keys found among `cmd_get`.
     pub get_hits: u64,
-    /// Misses among `cmd_get`.
+    /// Keys missing among `cmd_get`.
     pub get_misses: u64,
-    /// Deletion hits.
+    /// Deletions (`delete`, `md`) of items that existed.
     pub delete_hits: u64,
-    /// Deletion misses.
+    /// Deletions (`delete`, `md`) of items that did not exist.
     pub delete_misses: u64,
-    /// Increment hits.
+    /// Increments (`incr`, `ma`) of items that existed.
     pub incr_hits: u64,
-    /// Increment misses.
+    /// Increments (`incr`, `ma`) of items that did not exist.
     pub incr_misses: u64,
-    /// Decrement hits.
+    /// Decrements (`decr`, `ma`) of items that existed.
     pub decr_hits: u64,
-    /// Decrement misses.
+    /// Decrements (`decr`, `ma`) of items that did not exist.
     pub decr_misses: u64,
-    /// `cas` on missing items.
+    /// Storage commands with a CAS value on items that did not exist.
     pub cas_misses: u64,
-    /// `cas` that stored.
+    /// Storage commands with a CAS value that matched.
     pub cas_hits: u64,
-    /// `cas` with a value other than the item's.
+    /// Storage commands with a CAS value other than the item's.
     pub cas_badval: u64,
-    /// Hits among `cmd_touch`.
+    /// Items found among `cmd_touch`.
     pub touch_hits: u64,
-    /// Misses among `cmd_touch`.
+    /// Items missing among `cmd_touch`.
     pub touch_misses: u64,
     /// Hits among the retrievals that set the expiry time, which are in `touch_hits` as well.
     gat_hits: u64,
     /// Misses among the retrievals that set the expiry time, which are in `touch_misses` as well.
     gat_misses: u64,
-    /// Values refused because they were too large.
+    /// Values refused because they exceed the largest item.
     pub store_too_large: u64,
     /// Values refused for lack of memory.
     pub store_no_memory: u64,
@@ -54,17 +55,17 @@ pub struct Statistics {
 /// Counters of a shard; those of several can be added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
-    /// Counters of client commands.
+    /// Counters of client commands since the start or the last `stats reset`.
     pub statistics: Statistics,
-    /// Counters of the engine.
+    /// Counters of the engine since it was opened; `stats reset` keeps them.
     pub engine: Figures,
     /// Counters of what leaves each tier.
     pub tiers: TierFigures,
-    /// Number of items.
+    /// Number of items, in memory and on flash.
     pub items: u64,
     /// Size of the index in bytes.
     pub index_bytes: u64,
-    /// Memory for items in bytes.
+    /// Size of the memory for items in bytes, in use or not.
     pub memory: u64,
     /// Memory in use in bytes, by records of items and by records that were replaced since their segment was
     /// filled.
@@ -128,7 +129,7 @@ impl Statistics {
         self.cmd_get + self.gat_hits + self.gat_misses
     }
 
-    /// Keys found, among [`Statistics::gets`].
+    /// Keys that were found, among [`Statistics::gets`].
     pub fn gets_found(&self) -> u64 {
         self.get_hits + self.gat_hits
     }

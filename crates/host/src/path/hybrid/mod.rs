@@ -100,7 +100,7 @@ struct Sums {
     under_way: u64,
 }
 
-/// Selects the mode.
+/// Selects the mode of waiting by the load, from measurements of each mode.
 #[derive(Clone, Debug)]
 pub struct Hybrid {
     mode: Mode,
@@ -161,19 +161,19 @@ impl Hybrid {
         self.mode
     }
 
-    /// Number of changes of mode.
+    /// Number of times that the mode has changed since the start.
     pub fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// A request begins.
+    /// Counts a request that begins at `now`.
     #[inline]
     pub fn began(&mut self, now: Time) {
         self.add(now);
         self.under_way += 1;
     }
 
-    /// A request ends.
+    /// Counts the end of a request at `now`.
     #[inline]
     pub fn ended(&mut self, now: Time) {
         self.add(now);

@@ -56,7 +56,7 @@ impl Decoded {
         self.length > 0
     }
 
-    /// Clears the key.
+    /// Removes the decoded key.
     pub fn clear(&mut self) {
         self.length = 0;
     }

@@ -47,7 +47,7 @@ pub enum Command<'a> {
 /// A key of a `get`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Get<'a> {
-    /// The key.
+    /// The key to retrieve.
     pub key: Key<'a>,
     /// `gets`, `gats`: return the CAS value as well.
     pub with_cas: bool,
@@ -62,17 +62,17 @@ pub struct Get<'a> {
 /// outdated data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Store<'a> {
-    /// The key.
+    /// The key to store under.
     pub key: Key<'a>,
-    /// Storage mode.
+    /// What happens to an existing and to a missing item, such as replacing the one and creating the other.
     pub mode: StoreMode,
-    /// The client's own flags.
+    /// The client's flags: 32 bits that are stored with the item and not interpreted.
     pub client_flags: u32,
-    /// Expiry time (see [`super::Expiry::new`]).
+    /// Expiry time as the client sent it (see [`super::Expiry::new`]).
     pub exptime: i64,
     /// Length of the data in bytes, at most [`MOST_VALUE_BYTES`].
     pub length: u32,
-    /// Suppress the reply.
+    /// Whether the client asked for no reply.
     pub noreply: bool,
 }
 
@@ -99,11 +99,11 @@ pub enum StoreMode {
 /// `incr` or `decr`. The value begins with the number, see [`super::number::of_value`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count<'a> {
-    /// The key.
+    /// The key of the item whose number changes.
     pub key: Key<'a>,
-    /// What to add or subtract.
+    /// By how much the number changes, and in which direction.
     pub delta: Delta,
-    /// Suppress the reply.
+    /// Whether the client asked for no reply.
     pub noreply: bool,
 }
 
@@ -119,9 +119,9 @@ pub enum Direction {
 /// By how much a count changes, and in which direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delta {
-    /// Increment or decrement.
+    /// Whether the amount is added or subtracted.
     pub direction: Direction,
-    /// Amount.
+    /// The amount by which the number changes.
     pub amount: u64,
 }
 
@@ -135,111 +135,111 @@ impl Delta {
     }
 }
 
-/// `touch`.
+/// A `touch` command: changes the expiry time of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Touch<'a> {
-    /// The key.
+    /// The key of the item whose expiry time changes.
     pub key: Key<'a>,
-    /// New expiry time (see [`super::Expiry::new`]).
+    /// New expiry time as the client sent it (see [`super::Expiry::new`]).
     pub exptime: i64,
-    /// Suppress the reply.
+    /// Whether the client asked for no reply.
     pub noreply: bool,
 }
 
-/// `delete`.
+/// A `delete` command: deletes an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delete<'a> {
-    /// The key.
+    /// The key of the item to delete.
     pub key: Key<'a>,
-    /// Suppress the reply.
+    /// Whether the client asked for no reply.
     pub noreply: bool,
 }
 
-/// `mg` or `md`.
+/// An `mg` or `md` command: retrieves or deletes an item as its flags say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meta<'a> {
-    /// The key, decoded.
+    /// The key of the item, decoded if it was sent in base64.
     pub key: Key<'a>,
-    /// Its flags.
+    /// The command's meta flags, in the order in which they were sent.
     pub flags: MetaFlags,
 }
 
 /// `ms`. Its data can be refused like those of [`Store`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MetaStore<'a> {
-    /// The key, decoded.
+    /// The key to store under, decoded if it was sent in base64.
     pub key: Key<'a>,
     /// Its flags. `exptime` is the expiry time (never, if absent). With a CAS value, appending and prepending
     /// require that value (0 is any).
     pub flags: MetaFlags,
-    /// Storage mode.
+    /// What happens to an existing and to a missing item, such as replacing the one and creating the other.
     pub mode: StoreMode,
     /// Length of the data in bytes, at most [`MOST_VALUE_BYTES`].
     pub length: u32,
 }
 
-/// `ma`.
+/// An `ma` command: adds to or subtracts from the number in an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MetaCount<'a> {
-    /// The key, decoded.
+    /// The key of the item whose number changes, decoded if it was sent in base64.
     pub key: Key<'a>,
-    /// Its flags.
+    /// The command's meta flags, in the order in which they were sent.
     pub flags: MetaFlags,
-    /// What to add or subtract.
+    /// By how much the number changes, and in which direction.
     pub delta: Delta,
 }
 
-/// `me`.
+/// An `me` command: shows the metadata of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MetaDebug<'a> {
-    /// The key, decoded.
+    /// The key of the item to show, decoded if it was sent in base64.
     pub key: Key<'a>,
 }
 
-/// `flush_all`.
+/// A `flush_all` command: expires all items, now or later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlushAll {
     /// Delay or time of the flush (see [`super::flush_moment`]).
     pub delay: i64,
-    /// Suppress the reply.
+    /// Whether the client asked for no reply.
     pub noreply: bool,
 }
 
-/// `verbosity`.
+/// A `verbosity` command: sets how much the server logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verbosity {
     /// Verbosity level of the server.
     pub level: u32,
-    /// Suppress the reply.
+    /// Whether the client asked for no reply.
     pub noreply: bool,
 }
 
 /// `shutdown`: stop the server, if that is permitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shutdown {
-    /// It has no further word, or `graceful`.
+    /// Whether the command is well-formed: it has no further word, or `graceful`.
     pub is_valid: bool,
-    /// Suppress the reply.
+    /// Whether the client asked for no reply.
     pub noreply: bool,
 }
 
-/// `cache_memlimit`.
+/// A `cache_memlimit` command: asks for another memory limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryLimit {
     /// Memory limit, 8 to 1,000,000,000 MiB.
     pub mebibytes: u32,
-    /// Suppress the reply.
+    /// Whether the client asked for no reply.
     pub noreply: bool,
 }
 
 /// A variant of `stats`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stats {
-    /// General counters.
+    /// `stats` without a word: the general counters.
     General,
     /// Reset all counters; the reply is `RESET`.
     Reset,
-    /// Settings.
+    /// `stats settings`: the settings of the server.
     Settings,
     /// Items by slab class.
     Items,
@@ -247,7 +247,7 @@ pub enum Stats {
     Slabs,
     /// Histogram of item sizes.
     Sizes,
-    /// Connections.
+    /// `stats conns`: the connections of the server.
     Connections,
     /// Enable or disable counters by key prefix; the reply is `OK`.
     Detail(bool),

@@ -7,7 +7,7 @@ pub enum Expiry {
     Past,
     /// The item expires at this second of Unix time.
     At(u64),
-    /// Never.
+    /// The item does not expire.
     #[default]
     Never,
 }

@@ -22,9 +22,9 @@ pub struct MetaFlags {
     pub cas: Option<u64>,
     /// `E`: CAS value to set, if the command sets one.
     pub new_cas: Option<u64>,
-    /// `F`: client flags to store.
+    /// `F`: client flags to store; 0 if absent.
     pub client_flags: u32,
-    /// `D`: delta of a count.
+    /// `D`: by how much a count changes the number; `None` if absent.
     pub delta: Option<u64>,
     /// `J`: initial value of an autovivified count.
     pub initial: u64,
@@ -76,7 +76,7 @@ impl MetaFlags {
         self.has(b'q')
     }
 
-    /// `v`: return the value.
+    /// `v`: whether the reply is to contain the value.
     pub fn wants_value(&self) -> bool {
         self.has(b'v')
     }

@@ -112,7 +112,7 @@ pub enum Attempt {
     /// Authenticated: reply with [`super::reply::Stored::Stored`] and pass further input to a
     /// [`super::Receiver`].
     Welcome,
-    /// Close the connection.
+    /// The connection is to be closed.
     Close,
 }
 

@@ -18,28 +18,29 @@ pub struct Item {
     pub length: u32,
     /// Expiry time; never, if the item was just created.
     pub expiry: Expiry,
-    /// CAS value.
+    /// CAS value of the item: a number that changes with it.
     pub cas: u64,
-    /// Client flags.
+    /// The client's flags: 32 bits that are stored with the item and not interpreted.
     pub client_flags: u32,
-    /// Seconds since the last access.
+    /// Seconds since the item was last accessed.
     pub idle: u64,
-    /// It has been read before.
+    /// Whether the item has been read before.
     pub is_fetched: bool,
-    /// It is stale (`I`).
+    /// Whether the item is out of date (`X`).
     pub is_stale: bool,
-    /// A client has won the right to recache it.
+    /// Whether a client has won the right to recache the item (`Z`).
     pub is_claimed: bool,
-    /// It was missing and has been autovivified (`N`).
+    /// Whether the item was missing and has been created by autovivification (`N`).
     pub is_new: bool,
-    /// It was stored under a key in base64.
+    /// Whether the client gave the key of the item in base64 when it stored it; replies encode the key
+    /// likewise.
     pub has_base64_key: bool,
 }
 
 /// Effect of a hit of `mg` on its item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fetched {
-    /// New expiry time.
+    /// The expiry time that the item has after the command.
     pub expiry: Expiry,
     /// The client wins the right to recache; the item is claimed from now on.
     pub is_won: bool,
@@ -95,13 +96,13 @@ pub fn miss(out: &mut Vec<u8>, flags: &MetaFlags, key: Key<'_>) {
 /// The item that `ms` has stored, or would have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoredItem {
-    /// Its CAS value, if it was stored.
+    /// CAS value of the item, if it was stored.
     pub cas: u64,
-    /// Length of its value in bytes; of the data, if it was not stored.
+    /// Length of the item's value in bytes; of the data sent, if it was not stored.
     pub length: u32,
 }
 
-/// Replies to `ms`.
+/// Writes the reply to `ms`; none if the item was stored and the client asked for quiet.
 pub fn stored(out: &mut Vec<u8>, flags: &MetaFlags, key: Key<'_>, stored: Stored, item: StoredItem) {
     let is_stored = stored == Stored::Stored;
     if is_stored && flags.is_quiet() {
@@ -134,7 +135,7 @@ pub enum Deleted {
     Exists,
 }
 
-/// Replies to `md`.
+/// Writes the reply to `md`; none if the item was deleted and the client asked for quiet.
 pub fn deleted(out: &mut Vec<u8>, flags: &MetaFlags, key: Key<'_>, deleted: Deleted) {
     match deleted {
         Deleted::Deleted if flags.is_quiet() => {}
@@ -147,7 +148,7 @@ pub fn deleted(out: &mut Vec<u8>, flags: &MetaFlags, key: Key<'_>, deleted: Dele
 /// Result of `ma`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
-    /// Counted, or autovivified.
+    /// The number was changed, or the item was created by autovivification.
     Now {
         /// The new number.
         number: u64,
@@ -155,7 +156,7 @@ pub enum Counted {
         cas: u64,
         /// Previous expiry time; never, if autovivified.
         expiry: Expiry,
-        /// It was missing and has been autovivified (`N`).
+        /// Whether the item was missing and has been created by autovivification (`N`).
         is_new: bool,
     },
     /// There is no such item.
@@ -164,7 +165,7 @@ pub enum Counted {
     Exists,
     /// The value is not a number.
     NotNumeric,
-    /// Out of memory.
+    /// There is no memory for the item.
     NoMemory,
 }
 
@@ -198,7 +199,7 @@ pub fn counted(out: &mut Vec<u8>, flags: &MetaFlags, key: Key<'_>, counted: Coun
     }
 }
 
-/// Replies to `mn`.
+/// Writes the reply to `mn`.
 pub fn noop(out: &mut Vec<u8>) {
     out.extend_from_slice(b"MN\r\n");
 }
@@ -208,15 +209,15 @@ pub fn noop(out: &mut Vec<u8>) {
 pub struct Debug {
     /// Expiry time. memcached shows the seconds left, and -1 for never.
     pub expiry: Expiry,
-    /// Seconds since the last access.
+    /// Seconds since the item was last accessed.
     pub idle: u64,
-    /// CAS value.
+    /// CAS value of the item: a number that changes with it.
     pub cas: u64,
-    /// It has been read before.
+    /// Whether the item has been read before.
     pub is_fetched: bool,
-    /// Slab class.
+    /// Slab class that the reply shows, as memcached's does.
     pub class: u32,
-    /// Size in bytes, including its metadata.
+    /// Size of the item in bytes, including its metadata.
     pub size: u64,
     /// It was stored under a key in base64, and is shown with that key.
     pub has_base64_key: bool,

@@ -32,7 +32,7 @@ pub struct Receiver {
 pub enum Step<'a> {
     /// More input is needed. Pass the rest of the input again then.
     More,
-    /// A command.
+    /// A complete command line.
     Command(Command<'a>),
     /// A piece of the data to be stored.
     Data(&'a [u8]),
@@ -51,15 +51,15 @@ pub enum Step<'a> {
 /// Reason for closing a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// `quit`.
+    /// The client sent `quit`.
     Quit,
     /// `shutdown`: the server is to stop.
     Shutdown,
     /// A line without end.
     LongLine,
-    /// An HTTP request.
+    /// The client sent an HTTP request.
     Http,
-    /// The binary protocol.
+    /// The client uses memcached's binary protocol.
     Binary,
 }
 

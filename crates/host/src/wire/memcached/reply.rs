@@ -11,7 +11,7 @@ pub const TAIL: &[u8] = b"\r\n";
 /// Result of a storage command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
-    /// Stored.
+    /// The value was stored.
     Stored,
     /// Not stored: the item exists, or is missing, contrary to the command's condition.
     NotStored,
@@ -23,20 +23,20 @@ pub enum Stored {
     Unsound,
     /// The data are too long.
     TooLarge,
-    /// Out of memory.
+    /// There is no memory for the value.
     NoMemory,
 }
 
 /// Result of `incr` or `decr`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
-    /// The new number.
+    /// The number after the change.
     Now(u64),
     /// There is no such item.
     NotFound,
     /// The value is not a number.
     NotNumeric,
-    /// Out of memory.
+    /// There is no memory for the item.
     NoMemory,
 }
 
@@ -68,12 +68,12 @@ pub fn end(out: &mut Vec<u8>) {
     out.extend_from_slice(b"END\r\n");
 }
 
-/// Replies to `set` and its variants.
+/// Writes the reply to `set` and its variants, unless `noreply`.
 pub fn stored(out: &mut Vec<u8>, stored: Stored, noreply: bool) {
     write_line(out, noreply, stored.line());
 }
 
-/// Replies to `incr` and `decr`.
+/// Writes the reply to `incr` and `decr`, unless `noreply`.
 pub fn counted(out: &mut Vec<u8>, counted: Counted, noreply: bool) {
     match counted {
         Counted::Now(_) if noreply => {}
@@ -87,12 +87,12 @@ pub fn counted(out: &mut Vec<u8>, counted: Counted, noreply: bool) {
     }
 }
 
-/// Replies to `touch`.
+/// Writes the reply to `touch`, unless `noreply`.
 pub fn touched(out: &mut Vec<u8>, was_there: bool, noreply: bool) {
     write_line(out, noreply, if was_there { b"TOUCHED\r\n" } else { b"NOT_FOUND\r\n" });
 }
 
-/// Replies to `delete`.
+/// Writes the reply to `delete`, unless `noreply`.
 pub fn deleted(out: &mut Vec<u8>, was_there: bool, noreply: bool) {
     write_line(out, noreply, if was_there { b"DELETED\r\n" } else { b"NOT_FOUND\r\n" });
 }
@@ -102,13 +102,13 @@ pub fn ok(out: &mut Vec<u8>, noreply: bool) {
     write_line(out, noreply, b"OK\r\n");
 }
 
-/// Replies to `cache_memlimit`.
+/// Writes the reply to `cache_memlimit`, unless `noreply`.
 pub fn memory_limit(out: &mut Vec<u8>, was_set: bool, noreply: bool) {
     let refused = b"MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n";
     write_line(out, noreply, if was_set { b"OK\r\n" } else { refused });
 }
 
-/// Replies to `version`.
+/// Writes the reply to `version`.
 pub fn version(out: &mut Vec<u8>, version: &str) {
     out.extend_from_slice(b"VERSION ");
     out.extend_from_slice(version.as_bytes());
@@ -140,7 +140,7 @@ pub fn prefix(out: &mut Vec<u8>, prefix: &[u8], counts: [u64; 4]) {
     out.extend_from_slice(TAIL);
 }
 
-/// Replies to `stats reset`.
+/// Writes the reply to `stats reset`.
 pub fn reset(out: &mut Vec<u8>) {
     out.extend_from_slice(b"RESET\r\n");
 }

@@ -31,13 +31,13 @@ impl Frame {
         (frame.total == 1 && !content.is_empty()).then_some((frame, content))
     }
 
-    /// Decodes a frame.
+    /// Decodes the frame at the start of a datagram; the reserved number is ignored.
     pub fn decode(bytes: &[u8; FRAME_BYTES]) -> Frame {
         let number = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
         Frame { request: number(0), sequence: number(2), total: number(4) }
     }
 
-    /// Encodes the frame.
+    /// Encodes the frame; the reserved number is 0.
     pub fn encode(&self) -> [u8; FRAME_BYTES] {
         let ([a, b], [c, d], [e, f]) =
             (self.request.to_be_bytes(), self.sequence.to_be_bytes(), self.total.to_be_bytes());

@@ -9,11 +9,11 @@ use tailcut_base::cast::to_u32;
 /// Result of the negotiation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// Index of the export in the offer.
+    /// Index of the selected export in the offer.
     pub export: usize,
-    /// Replies are structured.
+    /// Whether the client has negotiated structured replies.
     pub has_structured_replies: bool,
-    /// The client may request `base:allocation`.
+    /// Whether the client has selected the metadata context `base:allocation`, and may request block status.
     pub has_allocation: bool,
 }
 
@@ -301,7 +301,7 @@ impl Handshake {
         Ok(Answer::Done)
     }
 
-    /// Bytes of memory held.
+    /// Bytes of memory that the handshake holds for unfinished input.
     pub fn held(&self) -> usize {
         self.held.capacity()
     }

@@ -6,34 +6,34 @@ use super::standard::*;
 /// The header of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// Flags, `NBD_CMD_FLAG_…`.
+    /// Command flags, a bit mask of `NBD_CMD_FLAG_…`.
     pub flags: u16,
-    /// Command number, `NBD_CMD_…`.
+    /// Number of the command, one of `NBD_CMD_…`; others are refused.
     pub command: u16,
     /// The client's identifier of the request.
     pub cookie: u64,
-    /// Offset of the first byte.
+    /// Offset of the first byte in the export.
     pub offset: u64,
-    /// Length in bytes.
+    /// Length of the range in bytes.
     pub length: u32,
 }
 
 /// Command of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Read.
+    /// Read the bytes of the range.
     Read,
-    /// Write.
+    /// Write the bytes of the range.
     Write,
-    /// Disconnect.
+    /// Disconnect once all earlier requests are answered.
     Disconnect,
     /// Make acknowledged writes durable.
     Flush,
-    /// Discard the content.
+    /// Discard the content of the range.
     Trim,
     /// Prefetch: the range will be read soon.
     Cache,
-    /// Write zeros.
+    /// Write zeros over the range.
     Zero,
     /// Report which ranges are allocated and which read as zeros.
     Status,
@@ -42,9 +42,9 @@ pub enum Command {
 /// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The error code.
+    /// The error code that the client receives.
     pub error: Error,
-    /// The reason as text.
+    /// Why the request is refused, in words; structured replies carry it.
     pub text: &'static str,
 }
 
@@ -53,13 +53,13 @@ pub struct Refusal {
 pub struct Rules {
     /// Size of the export in bytes.
     pub bytes: u64,
-    /// The export is read-only.
+    /// Whether writes are refused because the export is read-only.
     pub is_read_only: bool,
-    /// Zeroing needs no writes of data.
+    /// Whether zeroing needs no writes of data.
     pub zeroes_fast: bool,
-    /// Replies are structured.
+    /// Whether the client has negotiated structured replies.
     pub has_structured_replies: bool,
-    /// `base:allocation` was selected.
+    /// Whether the client has selected the metadata context `base:allocation`, and may request block status.
     pub has_allocation: bool,
 }
 
@@ -79,7 +79,7 @@ impl Header {
         })
     }
 
-    /// Encodes the header.
+    /// Encodes the header as a client sends it.
     pub fn encode(&self) -> [u8; REQUEST_BYTES] {
         let mut bytes = [0; REQUEST_BYTES];
         bytes[..4].copy_from_slice(&NBD_REQUEST_MAGIC.to_be_bytes());

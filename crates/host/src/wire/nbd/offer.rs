@@ -8,13 +8,13 @@ pub const MOST_BYTES: u32 = 32 << 20;
 /// An export: a name under which clients use a drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Export {
-    /// Its name, at most 4096 bytes.
+    /// Name by which clients select the export, at most 4096 bytes.
     pub name: String,
     /// A description of one line, at most 4096 bytes.
     pub description: String,
-    /// Its size in bytes.
+    /// Size of the export in bytes.
     pub bytes: u64,
-    /// It is read-only.
+    /// Whether clients may only read.
     pub is_read_only: bool,
     /// Trimmed blocks read as zeros, so that zeroing needs no writes of data.
     pub zeroes_fast: bool,

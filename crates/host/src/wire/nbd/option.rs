@@ -70,11 +70,11 @@ impl<'a> Fields<'a> {
 /// `NBD_OPT_INFO` and `NBD_OPT_GO`: the name of an export, and the facts requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InfoRequest<'a> {
-    /// Name of the export.
+    /// Name of the export that the client asks about; empty for the default one.
     pub name: &'a [u8],
-    /// `NBD_INFO_NAME` is requested.
+    /// Whether the client requests the name of the export (`NBD_INFO_NAME`).
     pub wants_name: bool,
-    /// `NBD_INFO_DESCRIPTION` is requested.
+    /// Whether the client requests the description of the export (`NBD_INFO_DESCRIPTION`).
     pub wants_description: bool,
 }
 
@@ -103,13 +103,13 @@ impl<'a> InfoRequest<'a> {
 /// The data of `NBD_OPT_LIST_META_CONTEXT` and `NBD_OPT_SET_META_CONTEXT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContextQuery<'a> {
-    /// Name of the export.
+    /// Name of the export that the client asks about; empty for the default one.
     pub name: &'a [u8],
-    /// There are no queries.
+    /// Whether the list of queries is empty.
     pub is_empty: bool,
-    /// A query names `base:allocation`.
+    /// Whether a query names `base:allocation`.
     pub names_allocation: bool,
-    /// A query requests every context in `base:`.
+    /// Whether a query requests every context in `base:`.
     pub names_base: bool,
 }
 

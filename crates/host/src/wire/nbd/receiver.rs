@@ -8,12 +8,12 @@ use crate::pool::Pool;
 use std::io::IoSliceMut;
 use tailcut_base::cast::to_u32;
 
-/// A complete request.
+/// A request that was received completely, with its data.
 #[derive(Debug)]
 pub struct Incoming {
-    /// Its header.
+    /// The header of the request, as received.
     pub header: Header,
-    /// Its command, or why it is refused.
+    /// The command with its checked range, or why the request is refused.
     pub command: Result<Command, Refusal>,
     /// For a write that is not refused, its data in blocks of the drive. If it does not begin or end at a
     /// block boundary, the rest of the first and last block is unspecified.

@@ -48,7 +48,7 @@ impl Reply {
             .with(header, data)
     }
 
-    /// An error.
+    /// The error reply to a request: a chunk with the reason, or a simple reply with the code alone.
     pub fn error(header: &Header, refusal: Refusal, is_structured: bool) -> Reply {
         if !is_structured {
             return Reply::simple(header.cookie, refusal.error as u32);

@@ -20,7 +20,7 @@ use tailcut_ssd::{CacheConfig, Preset};
 /// How the value of a key was determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Provenance {
-    /// Measured.
+    /// The value was measured.
     Measured,
     /// Derived from measurements, assuming that the drive works like the model.
     Derived,
@@ -31,22 +31,22 @@ pub enum Provenance {
 /// Origin of the value of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// The key, below `device`.
+    /// The scenario key, without `device.` in front of it.
     pub key: &'static str,
-    /// How the value was determined.
+    /// Whether the value was measured, derived from measurements, or assumed.
     pub how: Provenance,
-    /// The reason, in one sentence.
+    /// Why the key has this value, in one sentence.
     pub why: String,
 }
 
 /// A simulated drive that resembles a measured one.
 #[derive(Clone, Debug)]
 pub struct Estimate {
-    /// The preset that supplies all keys without an entry in `origins`.
+    /// The preset that supplies the keys without an entry in `origins`.
     pub preset: Preset,
-    /// Configuration of the simulated drive.
+    /// The configuration of the simulated drive, complete.
     pub config: SsdConfig,
-    /// Origins of its values, one per key.
+    /// Where the estimated values come from, one entry per key.
     pub origins: Vec<Origin>,
     /// Size of the measured drive in 4 KiB blocks.
     blocks: u64,

@@ -41,13 +41,13 @@ use tailcut_host::{Pool, Unaligned};
 /// A client whose handshake is done.
 #[derive(Debug)]
 pub struct Arrival {
-    /// Its socket, not blocking.
+    /// The client's socket, which does not block.
     pub socket: OwnedFd,
-    /// The rules that its requests are checked against.
+    /// The rules that the client's requests are checked against.
     pub rules: Rules,
-    /// Priority class of its reads.
+    /// Latency class of the client's reads.
     pub class: Class,
-    /// Bytes received after its handshake.
+    /// Bytes that were received behind the handshake.
     pub leftover: Vec<u8>,
 }
 

@@ -45,7 +45,7 @@ impl Relay {
         match *certificates {}
     }
 
-    /// No handshakes.
+    /// Never called: without the feature `tls` there is no relay.
     pub fn stop(self) -> Handshakes {
         match self {}
     }

@@ -14,9 +14,9 @@ use std::io::{self, ErrorKind, IoSlice, Read, Write};
 /// handshake message (at most 64 KiB, by rustls).
 #[derive(Debug)]
 pub(super) struct Link {
-    /// The client's side.
+    /// The encrypted connection with the client.
     pub outer: Socket,
-    /// The server's side.
+    /// The unencrypted connection with the server.
     pub inner: Socket,
     session: ServerConnection,
     /// Decrypted bytes that the server has not taken yet.

@@ -38,7 +38,7 @@ use tailcut_host::wire::nbd::Tls;
 pub struct Encryption {
     /// Certificates of the server and of the authority it trusts.
     pub certificates: Certificates,
-    /// TLS is required; otherwise it is offered.
+    /// Whether clients must use TLS; otherwise it is offered.
     pub is_required: bool,
 }
 
@@ -85,11 +85,11 @@ pub enum BadCertificates {
 /// Counters of TLS handshakes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Handshakes {
-    /// Completed handshakes.
+    /// Handshakes that were completed since the start.
     pub done: u64,
-    /// Failed handshakes.
+    /// Handshakes that failed since the start.
     pub failed: u64,
-    /// Reason of the last failure.
+    /// Why the last handshake that failed did so; `None` if none failed.
     pub last_failure: Option<String>,
 }
 
@@ -100,7 +100,7 @@ pub struct Crossing {
     pub outer: OwnedFd,
     /// The socket to the server, in plaintext.
     pub inner: OwnedFd,
-    /// Its permit among the joined pairs.
+    /// The permit that counts this pair among the joined ones.
     pub passage: Passage,
 }
 

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 use tailcut_base::{Nanos, Time};
 
-/// The running relay.
+/// The running relay: the thread between TLS clients and the server.
 #[derive(Debug)]
 pub struct Relay {
     mailbox: Arc<Mailbox<Crossing>>,

@@ -23,7 +23,7 @@ pub(super) struct Control {
 /// A command about a device.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call {
-    /// `UBLK_U_CMD_…`.
+    /// Number of the command, one of `UBLK_U_CMD_…`.
     pub command: u32,
     /// Number of the device.
     pub number: u32,

@@ -30,9 +30,9 @@ use tailcut_base::Status;
 /// Parameters of a drive, as the kernel needs them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Its size in bytes; a multiple of 4096.
+    /// Size of the drive in bytes; a multiple of 4096.
     pub bytes: u64,
-    /// Writes are refused.
+    /// Whether the kernel refuses writes.
     pub is_read_only: bool,
     /// Completed writes can be lost in a power loss until they are flushed.
     pub volatile_cache: bool,

@@ -79,21 +79,21 @@ pub const UBLK_PARAM_TYPE_DISCARD: u32 = 1 << 1;
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct ublksrv_ctrl_cmd {
-    /// Number of the device.
+    /// Number of the device that the command is about.
     pub dev_id: u32,
     /// All ones if the command concerns no queue.
     pub queue_id: u16,
-    /// Size of the buffer in bytes.
+    /// Size of the command's buffer in bytes.
     pub len: u16,
-    /// Address of the buffer.
+    /// Address of the command's buffer.
     pub addr: u64,
     /// For a start: id of the serving process.
     pub data: [u64; 1],
-    /// For devices of users other than root.
+    /// Length of the device's path, for devices of users other than root; 0 otherwise.
     pub dev_path_len: u16,
-    /// Zero.
+    /// Padding: must be zero.
     pub pad: u16,
-    /// Zero.
+    /// Reserved by the driver: must be zero.
     pub reserved: u32,
 }
 
@@ -102,33 +102,33 @@ pub struct ublksrv_ctrl_cmd {
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct ublksrv_ctrl_dev_info {
-    /// Number of queues.
+    /// Number of hardware queues of the device.
     pub nr_hw_queues: u16,
-    /// Number of tags per queue.
+    /// Number of tags of each queue.
     pub queue_depth: u16,
-    /// `UBLK_S_DEV_…`.
+    /// State of the device, one of `UBLK_S_DEV_…`.
     pub state: u16,
-    /// Zero.
+    /// Padding: zero.
     pub pad0: u16,
-    /// Maximum bytes of one request.
+    /// Maximum number of bytes of one request.
     pub max_io_buf_bytes: u32,
     /// Number of the device.
     pub dev_id: u32,
-    /// Id of the serving process.
+    /// ID of the process that serves the device.
     pub ublksrv_pid: i32,
-    /// Zero.
+    /// Padding: zero.
     pub pad1: u32,
-    /// `UBLK_F_…`.
+    /// Features of the device, a bit mask of `UBLK_F_…`.
     pub flags: u64,
-    /// Not used by the driver.
+    /// Free for the server: not used by the driver.
     pub ublksrv_flags: u64,
-    /// Filled in by the driver.
+    /// User ID of the device's owner, filled in by the driver.
     pub owner_uid: u32,
-    /// Filled in by the driver.
+    /// Group ID of the device's owner, filled in by the driver.
     pub owner_gid: u32,
-    /// Zero.
+    /// Reserved by the driver: zero.
     pub reserved1: u64,
-    /// Zero.
+    /// Reserved by the driver: zero.
     pub reserved2: u64,
 }
 
@@ -141,9 +141,9 @@ pub struct ublksrv_io_desc {
     pub op_flags: u32,
     /// Length in sectors of 512 bytes.
     pub nr_sectors: u32,
-    /// First sector.
+    /// First sector of the request, of 512 bytes.
     pub start_sector: u64,
-    /// Not used with [`UBLK_F_USER_COPY`].
+    /// Address of the request's data; not used with [`UBLK_F_USER_COPY`].
     pub addr: u64,
 }
 
@@ -152,13 +152,13 @@ pub struct ublksrv_io_desc {
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct ublksrv_io_cmd {
-    /// Queue.
+    /// Number of the queue.
     pub q_id: u16,
-    /// Tag.
+    /// Tag of the request within its queue.
     pub tag: u16,
     /// For a commit: bytes transferred, or a negative error.
     pub result: i32,
-    /// Zero with [`UBLK_F_USER_COPY`].
+    /// Address of the request's data; zero with [`UBLK_F_USER_COPY`].
     pub addr: u64,
 }
 
@@ -167,7 +167,7 @@ pub struct ublksrv_io_cmd {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct ublk_param_basic {
-    /// `UBLK_ATTR_…`.
+    /// Attributes of the device, a bit mask of `UBLK_ATTR_…`.
     pub attrs: u32,
     /// Logarithm of the logical block size in bytes.
     pub logical_bs_shift: u8,
@@ -177,11 +177,11 @@ pub struct ublk_param_basic {
     pub io_opt_shift: u8,
     /// Logarithm of the minimum efficient I/O size in bytes.
     pub io_min_shift: u8,
-    /// Maximum sectors of a read or write.
+    /// Maximum number of sectors of a read or write.
     pub max_sectors: u32,
     /// Requests do not cross multiples of this, in sectors; 0 for no limit.
     pub chunk_sectors: u32,
-    /// Size in sectors.
+    /// Size of the device in sectors of 512 bytes.
     pub dev_sectors: u64,
     /// Boundary mask of memory segments; 0 for none.
     pub virt_boundary_mask: u64,
@@ -196,13 +196,13 @@ pub struct ublk_param_discard {
     pub discard_alignment: u32,
     /// Size of a discard unit in bytes.
     pub discard_granularity: u32,
-    /// Maximum sectors of a discard.
+    /// Maximum number of sectors of a discard.
     pub max_discard_sectors: u32,
-    /// Maximum sectors of a request for zeros.
+    /// Maximum number of sectors of a request that writes zeros.
     pub max_write_zeroes_sectors: u32,
     /// Maximum segments per discard; the driver supports 1.
     pub max_discard_segments: u16,
-    /// Zero.
+    /// Reserved by the driver: zero.
     pub reserved0: u16,
 }
 
@@ -213,11 +213,11 @@ pub struct ublk_param_discard {
 pub struct ublk_params {
     /// Size of this structure in bytes.
     pub len: u32,
-    /// `UBLK_PARAM_TYPE_…`.
+    /// Which of the parameters below are valid, a bit mask of `UBLK_PARAM_TYPE_…`.
     pub types: u32,
-    /// Always valid.
+    /// Block sizes, limits and size of the device; always valid.
     pub basic: ublk_param_basic,
-    /// Valid with [`UBLK_PARAM_TYPE_DISCARD`].
+    /// Limits of discards and of writes of zeros; valid with [`UBLK_PARAM_TYPE_DISCARD`].
     pub discard: ublk_param_discard,
     /// Zero: fields that later versions have here are unused.
     pub pad: u32,

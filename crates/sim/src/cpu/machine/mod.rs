@@ -101,7 +101,7 @@ struct Thread {
     stolen: Nanos,
 }
 
-/// The cores.
+/// The cores of a host: threads, interrupts, their schedulers and time accounts.
 #[derive(Clone, Debug)]
 pub struct Machine {
     cpus: Vec<Cpu>,
@@ -204,12 +204,12 @@ impl Machine {
         self.set_aside != Some(cpu % self.cores)
     }
 
-    /// How many cores there are, siblings counted.
+    /// Number of cores as the scheduler sees them: a core with a sibling counts as two.
     pub fn cpus(&self) -> usize {
         self.cpus.len()
     }
 
-    /// Context switches so far.
+    /// Number of context switches on all cores so far.
     pub fn switches(&self) -> u64 {
         self.switches
     }

@@ -21,14 +21,14 @@ use tailcut_base::steady::ROUNDS;
 use tailcut_ssd::config::{Classes, Handling};
 use tailcut_ssd::precondition::PreparedState;
 
-/// Keys without effect.
+/// Keys of a scenario that have no effect on the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ineffective {
     /// The key, or a section with all keys below it.
     path: String,
     /// Keys of the section that do have an effect.
     except: &'static [&'static str],
-    /// Why, for a message.
+    /// Why the keys have no effect, as a clause for a message.
     pub because: String,
 }
 

@@ -48,11 +48,11 @@ use vas::Vas;
 /// The state that a scheduler may read.
 #[derive(Clone, Copy, Debug)]
 pub struct Chips<'a> {
-    /// All memory requests.
+    /// Every memory request in the drive, whether it is committed or not.
     pub requests: &'a Requests,
-    /// The state of the chips.
+    /// The state of every LUN, with the requests that are committed to it.
     pub luns: &'a Luns,
-    /// What contains what.
+    /// The numbering of channels, LUNs, planes and blocks, and which of them contains which.
     pub layout: &'a Layout,
 }
 

@@ -18,7 +18,7 @@ use tailcut_base::{Nanos, Time};
 /// The state of a LUN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// No transaction.
+    /// The LUN carries out no transaction.
     Idle,
     /// Waits for the bus to start a transaction that is not composed yet.
     AwaitStart,
@@ -42,9 +42,9 @@ const KINDS: usize = Kind::ALL.len();
 /// One chip, or die with its own ready/busy line.
 #[derive(Clone, Debug)]
 pub struct Lun {
-    /// Its state.
+    /// What the LUN does at the moment.
     pub phase: Phase,
-    /// Its transaction while it is not idle.
+    /// The transaction that the LUN carries out; of no meaning while the LUN is idle.
     pub transaction: Transaction,
     /// The I/O request whose memory requests are committed; [`Tag::NONE`] when none are.
     pub committed_tag: Tag,
@@ -107,7 +107,7 @@ impl Lun {
         self.holder_since = now;
     }
 
-    /// Since when the present holder has it.
+    /// When the present holder took the LUN, or when the LUN became idle.
     pub fn held_since(&self) -> Time {
         self.holder_since
     }
@@ -198,7 +198,7 @@ impl Lun {
         Lane::of_mask(self.lanes & mask)
     }
 
-    /// How many requests stand in `lane`.
+    /// Number of requests that are committed to the LUN and wait in `lane`.
     #[inline]
     pub fn waiting(&self, lane: Lane) -> u32 {
         self.waiting[lane.index()]
@@ -269,7 +269,7 @@ impl Luns {
         }
     }
 
-    /// How many there are.
+    /// Number of LUNs of the drive.
     pub fn len(&self) -> usize {
         self.luns.len()
     }
@@ -287,7 +287,7 @@ impl Luns {
         self.held_base = self.held_base.wrapping_sub(now.0);
     }
 
-    /// The transaction of a LUN leaves it.
+    /// Ends the hold of a transaction on a LUN, which is idle from `now` on.
     #[inline]
     pub fn release(&mut self, now: Time, lun: LunId) {
         self.luns[lun].hold(now, Holder::Idle);
@@ -438,12 +438,12 @@ impl Luns {
         Some(id)
     }
 
-    /// All LUNs.
+    /// The ids of all LUNs, in ascending order.
     pub fn ids(&self) -> impl Iterator<Item = LunId> + use<> {
         self.luns.ids()
     }
 
-    /// Each LUN in turn.
+    /// All LUNs, in the order of their ids.
     pub fn iter(&self) -> impl Iterator<Item = &Lun> {
         self.luns.iter()
     }

@@ -5,13 +5,13 @@ use tailcut_base::Nanos;
 /// Times of one kind, and how well they were predicted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Accuracy {
-    /// Times observed, and those of them that had been predicted.
+    /// Number of times observed, whether they had been predicted or not.
     pub observed: u64,
-    /// How many predictions.
+    /// Number of observed times that had been predicted.
     pub predicted: u64,
     /// Sum of the observed times in ns.
     pub sum: f64,
-    /// Sum of their squares.
+    /// Sum of the squares of the observed times, in ns².
     pub squares: f64,
     /// Sum of the predicted times.
     predicted_sum: f64,
@@ -20,22 +20,23 @@ pub struct Accuracy {
 }
 
 impl Accuracy {
-    /// Mean observed time in ns.
+    /// Mean observed time in ns; 0 if there is none.
     pub fn mean(&self) -> f64 {
         self.sum / self.observed.max(1) as f64
     }
 
-    /// Standard deviation of the observed times in ns.
+    /// Standard deviation of the observed times in ns; 0 if there is none.
     pub fn deviation(&self) -> f64 {
         (self.squares / self.observed.max(1) as f64 - self.mean() * self.mean()).max(0.0).sqrt()
     }
 
-    /// Mean predicted time in ns.
+    /// Mean predicted time in ns; 0 if there is none.
     pub fn predicted_mean(&self) -> f64 {
         self.predicted_sum / self.predicted.max(1) as f64
     }
 
-    /// Root of the mean square of the errors in ns.
+    /// Root mean square of the differences of predicted and observed times, in ns; 0 if nothing was
+    /// predicted.
     pub fn error(&self) -> f64 {
         (self.error_squares / self.predicted.max(1) as f64).sqrt()
     }

@@ -53,7 +53,7 @@ struct List {
 /// Pages of a set that wait for room.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WaitingPages {
-    /// Their number.
+    /// Number of pages of the set that wait for room in the buffer.
     pub pages: u32,
     /// Pages that are programmed side by side, at least 1.
     pub width: u32,

@@ -57,7 +57,7 @@ impl Service {
     pub const ALL: [Service; 6] =
         [Service::Flash, Service::Transfer, Service::Memory, Service::Ahead, Service::Room, Service::Inbound];
 
-    /// The name in reports.
+    /// The service in the words of reports, such as `memory hit`.
     pub fn label(self) -> &'static str {
         match self {
             Service::Flash => "flash",
@@ -73,9 +73,9 @@ impl Service {
 /// A prediction of the drive about one command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prediction {
-    /// The command.
+    /// The host's identifier of the command that the prediction is about.
     pub id: CommandId,
-    /// The service that it waits for.
+    /// The service that the command waits for, whose end is predicted.
     pub of: Service,
     /// When the host can know it: a prediction made as a command arrives first takes the firmware's time.
     pub known: Time,

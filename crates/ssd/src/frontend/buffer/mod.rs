@@ -38,13 +38,13 @@ pub(crate) enum EntryState {
 /// A page in the buffer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
-    /// Its logical page.
+    /// The logical page that the entry holds.
     pub logical: LogicalPage,
-    /// How far it has come.
+    /// How far the entry has come on its way to flash.
     pub state: EntryState,
     /// The version on flash; [`PhysicalPage::NONE`] when there is none.
     pub old: PhysicalPage,
-    /// Content that `change` applies to.
+    /// Fingerprint of the content that the writes in `change` are applied to.
     pub base: u32,
     /// The change made by the writes since then.
     change: Change,
@@ -58,7 +58,7 @@ pub(crate) struct Entry {
     pub dirty_again: bool,
     /// Trimmed while it was issued or programmed: not to be mapped.
     pub trimmed: bool,
-    /// Stream of its last write.
+    /// Write stream of the last write to the page.
     pub stream: u8,
     /// The set of its logical page.
     set: SetId,

@@ -36,7 +36,7 @@ pub struct CacheCounts {
 }
 
 impl CacheCounts {
-    /// The counts since `earlier`.
+    /// What was counted between `earlier` and `self`.
     pub fn since(&self, earlier: &CacheCounts) -> CacheCounts {
         CacheCounts {
             hits: self.hits - earlier.hits,

@@ -45,7 +45,8 @@ pub struct ClosedBlocks {
 pub(super) const BYTES_PER_BLOCK: usize = size_of::<Link>();
 
 impl ClosedBlocks {
-    /// No closed blocks.
+    /// No closed blocks yet in the planes of `geometry`; `choices` is the number of blocks that d-choices
+    /// compares.
     pub fn new(policy: VictimPolicy, choices: u32, geometry: &Geometry) -> ClosedBlocks {
         let planes = geometry.plane_count() as usize;
         let lists = match policy {

@@ -62,11 +62,11 @@ impl Location {
 pub enum BlockState {
     /// Erased, in the free list.
     Free,
-    /// A write frontier.
+    /// A write frontier: some pages may still be programmed.
     Open,
     /// Full; can be chosen as a victim.
     Closed,
-    /// Being emptied.
+    /// A victim of collection, which is being emptied.
     Victim,
     /// Bad; never used again.
     Retired,
@@ -90,7 +90,7 @@ struct Frontier {
     next: u32,
 }
 
-/// The translation layer.
+/// The translation layer: where each logical page is, and the state of each block.
 #[derive(Debug)]
 pub struct Ftl {
     map: Table<u32>,
@@ -167,7 +167,7 @@ impl Ftl {
         }
     }
 
-    /// Logical pages that the host can address.
+    /// Number of logical pages that the host can address.
     pub fn logical_pages(&self) -> u32 {
         to_u32(self.map.len())
     }

@@ -28,13 +28,13 @@ pub struct Stripes {
 }
 
 impl Stripes {
-    /// Stripes of `width` blocks.
+    /// Stripes of `width` blocks, which must not be zero.
     pub fn new(width: u32, geometry: &Geometry) -> Stripes {
         let pages = geometry.pages;
         Stripes { width: Divisor::new(width), pages, stripe: Divisor::new(width * pages) }
     }
 
-    /// Blocks of a stripe.
+    /// Number of blocks of a stripe; at least 1.
     #[inline]
     pub fn width(&self) -> u32 {
         self.width.get()

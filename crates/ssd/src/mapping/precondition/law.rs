@@ -40,7 +40,7 @@ pub(super) struct Law {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Blocks {
     pub(super) count: u32,
-    /// Pages of each.
+    /// Number of pages in each block.
     pub(super) pages: u32,
     /// Pages that are valid in the plane, on average.
     pub(super) mapped: u32,

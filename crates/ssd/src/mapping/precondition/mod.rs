@@ -33,7 +33,7 @@ tailcut_base::choice! {
 /// How a drive is prepared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Precondition {
-    /// The state.
+    /// The state to prepare: erased, written once in order, or as after endless uniform random writes.
     pub state: PreparedState,
     /// Share of the user capacity, of each set from its beginning, that holds data, in parts per million.
     pub fill: u32,

@@ -7,21 +7,22 @@ use tailcut_ssd::config::SsdConfig;
 /// A number of a drive's configuration that a fit may change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameter {
-    /// Its key in a scenario.
+    /// The key of the number in a scenario.
     pub key: &'static str,
     /// What `low` and `high` are in: the base unit of the key (`ns`, `bytes`, `ppm`, `1`).
     pub unit: &'static str,
-    /// The least value.
+    /// The least value that the fit may choose, in `unit`.
     pub low: f64,
-    /// The greatest value, above `low`.
+    /// The greatest value that the fit may choose, in `unit`; above `low`.
     pub high: f64,
-    /// How far from its first value it may go within these bounds: by this factor, or by this difference.
+    /// How far from its first value the number may go within these bounds: by this factor or difference, as
+    /// `scale` determines.
     pub reach: f64,
-    /// Whether factors or differences count.
+    /// Whether values are compared by their factors or by their differences.
     pub scale: Scale,
-    /// Its meaning, and the reason for its bounds.
+    /// What the number means, and the reason for its bounds.
     pub source: &'static str,
-    /// Where its first value comes from.
+    /// Where the first value of the number comes from.
     pub from: Start,
 }
 

@@ -10,11 +10,11 @@ use tailcut_ssd::config::SsdConfig;
 /// A drive, what may change of it, and the rows that it shall come close to.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    /// The drive; its other keys stay.
+    /// The drive to start from; keys that are no parameters stay as they are.
     pub base: SsdConfig,
-    /// What may change, at least one.
+    /// The numbers that the fit may change, at least one.
     pub parameters: Vec<Parameter>,
-    /// The rows, at least one.
+    /// The measured rows that the drive shall come close to, at least one.
     pub rows: Vec<MeasuredRow>,
     /// How long each trial runs, and its seed: equal for all candidates, so that only their parameters make a
     /// difference.
@@ -30,10 +30,10 @@ pub enum ProblemError {
     /// A parameter that the drive does not have.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// No row.
+    /// There are no rows to fit to.
     #[error("there is no row to fit to")]
     NoRows,
-    /// No parameter.
+    /// There are no parameters to change.
     #[error("there is no parameter to fit")]
     NoParameters,
 }
@@ -41,11 +41,11 @@ pub enum ProblemError {
 /// A test of one candidate under the load of one row.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    /// The candidate's drive.
+    /// The drive that the candidate's parameters describe.
     pub device: SsdConfig,
-    /// The load.
+    /// The load of the row that the candidate is tested under.
     pub load: Load,
-    /// How long it runs.
+    /// Length of the test, its seed, and the cost of the client.
     pub test: TestRun,
 }
 

@@ -18,9 +18,9 @@ pub struct Search {
 /// The best candidate so far.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Best {
-    /// Its parameters.
+    /// The parameters of the best candidate.
     pub candidate: Candidate,
-    /// Its mean cost over all rows.
+    /// Mean cost of the best candidate over all rows.
     pub cost: f64,
 }
 
@@ -33,7 +33,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Candidates evaluated.
+    /// Number of candidates that have been evaluated so far.
     pub fn evaluations(&self) -> usize {
         self.generations.iter().map(Vec::len).sum()
     }
@@ -104,7 +104,7 @@ impl Search {
         self.record.generations.push(costs.iter().map(|cost| cost.to_bits()).collect());
     }
 
-    /// What it has learnt.
+    /// The costs of all candidates evaluated so far, with which the search can be resumed.
     pub fn record(&self) -> &Record {
         &self.record
     }

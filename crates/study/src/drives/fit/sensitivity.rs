@@ -8,9 +8,9 @@ use super::{Candidate, Evaluate, Parameter, Problem, Stopped};
 /// stay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sensitivity {
-    /// The parameter.
+    /// The parameter that is moved while all others stay.
     pub parameter: Parameter,
-    /// Its value at the optimum, in its base unit.
+    /// Value of the parameter at the optimum, in its base unit.
     pub value: f64,
     /// For each row, by how much its figures move: the mean of |ln(moved ÷ unmoved)|, the greater of both
     /// directions.

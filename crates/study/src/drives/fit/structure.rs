@@ -83,7 +83,7 @@ const CUT: f64 = 1.15;
 /// A drive to start from.
 #[derive(Clone, Debug)]
 pub struct Structure {
-    /// The drive.
+    /// The drive, with everything that is not to be fitted decided.
     pub device: SsdConfig,
     /// What decided its structure, in sentences without a period.
     pub findings: Vec<String>,

@@ -7,9 +7,9 @@ use crate::drives::MeasuredRow;
 /// A row, predicted by a fit to all others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LeftOut {
-    /// Its index among the rows.
+    /// Index of the row that was left out.
     pub row: usize,
-    /// How well the fit predicts it.
+    /// How well the fit to all other rows predicts the row.
     pub fit: RowFit,
 }
 

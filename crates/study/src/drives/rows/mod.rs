@@ -21,7 +21,7 @@ use sheet::{Line, Sheet};
 pub struct MeasuredRow {
     /// The drive's short name in the file; empty where the file is of one drive and does not name it.
     pub drive: String,
-    /// The load.
+    /// The load under which the drive was measured.
     pub load: Load,
     /// Reads at each of [`PERCENTILES`], in microseconds: of random writes those of the first thread, else of
     /// all.
@@ -67,7 +67,7 @@ impl MeasuredRow {
 pub struct Point {
     /// The drive, by its name in a file of rows or by its preset; empty where the file does not name one.
     pub drive: String,
-    /// The load.
+    /// The load at which the drive is to be predicted.
     pub load: Load,
 }
 

@@ -7,9 +7,9 @@ use std::fmt;
 pub struct RowError {
     /// The line, from 1; `None` for the file as a whole.
     pub line: Option<u64>,
-    /// What is wrong.
+    /// What is wrong, as a clause for a message.
     pub reason: String,
-    /// What would be right.
+    /// What would be right, as a clause for a message.
     pub remedy: String,
 }
 

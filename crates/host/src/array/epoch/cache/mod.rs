@@ -73,24 +73,24 @@ impl<B: Block> CachedContent<B> {
 /// State of a copy.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Copy {
-    /// It is in the dirty list of its drive.
+    /// True while the copy waits in the dirty list of its drive to be written.
     pub is_queued: bool,
     /// The version that is written but not durable yet; 0 for none.
     pub sent: u64,
-    /// The durable version.
+    /// Version and checksum of the copy that is durable on its drive.
     pub durable: Mark,
-    /// Where its drive has listed it, if it has.
+    /// The entry for the copy in a descriptor on its drive; `None` if no descriptor in use lists it.
     pub listing: Option<Listing>,
 }
 
 /// A listing of a copy on its drive.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Listing {
-    /// Descriptor slot.
+    /// The descriptor slot in which the drive has listed the copy.
     pub slot: SlotId,
-    /// The listed version.
+    /// Version and checksum that the descriptor announces.
     pub mark: Mark,
-    /// The previous version.
+    /// Version and checksum that the drive held when the descriptor was written.
     pub before: Mark,
 }
 
@@ -101,7 +101,7 @@ pub(super) struct Entry<B> {
     pub block: u64,
     /// Version; versions count the changes of all blocks.
     pub version: u64,
-    /// Its content.
+    /// The content of the block, or why there is none.
     pub held: CachedContent<B>,
     /// Number of holds that keep it in the cache.
     pub holds: u32,
@@ -109,7 +109,7 @@ pub(super) struct Entry<B> {
     pub readers: u32,
     /// It counts as dirty: from joining a dirty list until it is on all drives.
     is_dirty: bool,
-    /// Its copies; unused ones are default.
+    /// State of each copy of the block, by copy number; those beyond the number of copies keep the default.
     pub copies: [Copy; MOST_COPIES],
 }
 

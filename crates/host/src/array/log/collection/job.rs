@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 /// The collection of a victim.
 #[derive(Debug)]
 pub(super) struct Job<B> {
-    /// The victim.
+    /// The row that is being collected.
     pub row: Row,
     pub(super) phase: Phase,
     /// Block of the host at each position plus 1.

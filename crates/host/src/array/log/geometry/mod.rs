@@ -36,17 +36,17 @@ pub(super) struct Place(pub u64);
 /// Geometry of a log.
 #[derive(Clone, Debug)]
 pub(super) struct Geometry {
-    /// Number of R-groups.
+    /// Number of R-groups of the array.
     pub groups: u32,
-    /// Drives per group.
+    /// Number of drives in each R-group, those with parity included.
     pub width: u32,
-    /// Data columns per row.
+    /// Number of data columns in each row, without the parity.
     pub data: u32,
     /// The parity rotates from row to row.
     rotates: bool,
-    /// Blocks per segment.
+    /// Number of blocks of 4 KiB in a segment.
     pub segment: u32,
-    /// Rows per group.
+    /// Number of rows in each R-group.
     pub rows: u32,
     /// First block of the first segment.
     first: u64,

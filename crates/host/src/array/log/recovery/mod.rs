@@ -31,13 +31,13 @@ use tailcut_base::{Class, Nanos, Op, Status, Time};
 /// Counters of a recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecoveryReport {
-    /// Rows of the log read.
+    /// Rows of the log that the recovery has read.
     pub rows_scanned: u64,
     /// Blocks read, of log and checkpoint.
     blocks_read: u64,
-    /// Valid batches.
+    /// Batches whose descriptor was found and valid.
     pub batches: u64,
-    /// Blocks and trims in them.
+    /// Blocks and trims that the valid batches describe.
     pub entries: u64,
     /// Time from the start until requests are accepted.
     pub duration: Nanos,

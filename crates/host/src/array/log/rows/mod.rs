@@ -37,11 +37,11 @@ pub(super) struct RowInfo {
     pub valid: u32,
     /// Reads in flight: they prevent its trim.
     pub readers: u32,
-    /// Its content while it is written, or [`OpenRowId::NONE`]; see [`Log`](super::Log).
+    /// Content of the row while it is written, or [`OpenRowId::NONE`]; see [`Log`](super::Log).
     pub open_row: OpenRowId,
     /// Stripes with valid data; after a recovery, up to the last valid block.
     pub stripes: u32,
-    /// It has a summary.
+    /// True if the row has a readable summary or gets one when it is full.
     pub has_summary: bool,
     before: Row,
     after: Row,

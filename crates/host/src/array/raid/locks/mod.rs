@@ -59,9 +59,9 @@ impl PieceId {
 /// A piece of work on one unit.
 #[derive(Clone, Debug)]
 pub(super) struct Piece {
-    /// The unit.
+    /// Number of the unit that the work is on.
     pub unit: u64,
-    /// Kind of work.
+    /// Read, write or trim of the host, or maintenance.
     pub kind: Kind,
     /// The host request; [`RequestSlot::NONE`] for maintenance.
     pub slot: RequestSlot,
@@ -79,7 +79,7 @@ pub(super) struct Piece {
     pub todo: Cells,
     /// For a fail-fast read, the state of its rows.
     pub gather: Option<GatherId>,
-    /// Outstanding requests.
+    /// Number of drive requests of the piece that are in flight.
     pub pending: u32,
     /// Attribution of the time of its last part.
     pub spans: Spans,
@@ -140,11 +140,11 @@ struct Busy {
 /// Pieces that can start, in order.
 #[derive(Debug, Default)]
 pub(super) struct Started {
-    /// Reads.
+    /// Reads of the host, each executed by itself.
     pub reads: Vec<PieceId>,
     /// Writes, to be executed as one batch.
     pub batch: Vec<PieceId>,
-    /// Maintenance.
+    /// Rebuild and scrub work that may start.
     pub maintain: Vec<WorkId>,
 }
 

@@ -21,20 +21,20 @@ use crate::kv::log::{LEAST_SEGMENTS, SegmentId};
 use crate::kv::place::UNIT;
 use crate::kv::settings::MOST_UNITS;
 
-/// A store's superblock.
+/// The superblock of a store, from which it is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Superblock {
-    /// Unique name of the store.
+    /// Random identity of the store.
     pub store: u128,
-    /// Seed of the key hashes.
+    /// Seed of the hashes by which items are indexed.
     pub seed: u64,
-    /// Blocks per segment.
+    /// Number of blocks of 4 KiB in a segment.
     pub segment_blocks: u32,
     /// Number of segments, including the first.
     pub segments: u32,
     /// Number of times the store was opened.
     pub run: u32,
-    /// Number of superblock writes.
+    /// Number of times that the superblock was written: the copy with the higher number is the latest.
     pub count: u64,
     /// Records in segments with sequences up to this one are invalid: the store was flushed.
     pub flushed: u64,
@@ -47,7 +47,7 @@ pub struct Superblock {
     pub durable: u64,
     /// Segments up to this number have been used, and were durable then.
     pub used: u32,
-    /// It was opened as a store, which evicts nothing.
+    /// True if the store was last opened as one that evicts nothing, and not as a cache.
     pub keeps_all: bool,
     /// Length of the disk, or of this part's range of it, when the store was created, in blocks.
     pub blocks: u64,
@@ -59,7 +59,7 @@ pub struct Superblock {
 pub struct Part {
     /// Index of the part, from 0.
     pub number: u32,
-    /// Number of parts.
+    /// Number of parts that the store is split into, at least 1.
     pub of: u32,
 }
 
@@ -220,7 +220,7 @@ pub struct Foot {
     pub sequence: u64,
     /// Number of entries in the summary.
     pub entries: u32,
-    /// Checksum of the summary.
+    /// Checksum over all entries of the summary.
     pub checksum: u32,
     /// The latest segment in which one of this segment's tombstones invalidates a record; 0 without
     /// tombstones.
@@ -233,16 +233,16 @@ pub struct Foot {
 /// wrong place counts as damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndOf {
-    /// The name of the store.
+    /// Identity of the store: [`Superblock::store`].
     pub store: u128,
-    /// The segment.
+    /// Number of the segment on the disk.
     pub number: SegmentId,
 }
 
 /// The state of a segment according to one of its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Never used.
+    /// The segment was never used.
     Blank,
     /// Free; its last use had this sequence.
     Free(u64),

@@ -12,7 +12,7 @@ use tailcut_base::cast::{to_u32, to_usize};
 /// A summary entry: describes one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Hash of the record's key.
+    /// Hash of the key of the record.
     pub hash: KeyHash,
     /// Offset of the record in the segment, in units.
     pub unit: u32,
@@ -34,7 +34,7 @@ impl Entry {
     /// Length of an encoded entry in bytes.
     pub const BYTES: usize = 32;
 
-    /// Encodes the entry.
+    /// Encodes the entry as [`Entry::BYTES`] bytes of a summary.
     pub fn encode(&self) -> [u8; Entry::BYTES] {
         let mut bytes = [0; Entry::BYTES];
         bytes[..16].copy_from_slice(&self.hash.0.to_le_bytes());
@@ -54,7 +54,7 @@ impl Entry {
         KeyHash(u128::from_le_bytes(bytes[..16].try_into().expect("sixteen bytes")))
     }
 
-    /// Decodes an entry.
+    /// Decodes an entry from the first [`Entry::BYTES`] of `bytes`, which must not be fewer.
     #[inline]
     pub fn decode(bytes: &[u8]) -> Entry {
         Entry {

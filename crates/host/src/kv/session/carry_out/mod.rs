@@ -32,9 +32,9 @@ pub(super) enum Outcome {
 
 /// The context of an operation.
 pub(super) struct Work<'a> {
-    /// The storage engine.
+    /// The storage engine of the shard.
     pub engine: &'a mut Engine,
-    /// Counters to update.
+    /// Counters of client commands, to be updated.
     pub statistics: &'a mut Statistics,
     /// Counters by key prefix, if they are enabled.
     pub prefixes: Option<&'a mut PrefixCounters>,
