@@ -11,8 +11,8 @@ pub struct Statistics {
     pub cmd_get: u64,
     /// Storage commands, whether they stored a value or not.
     pub cmd_set: u64,
-    /// `flush_all` commands, counted by each shard: in a sum over shards, a command counts once for each of
-    /// them.
+    /// `flush_all` commands. Each shard gets all of them, so that [`Sums`] of several shards count the most of
+    /// one.
     pub cmd_flush: u64,
     /// Touches, successful or not, with retrievals that set the expiry time (`gat`).
     pub cmd_touch: u64,
@@ -99,7 +99,9 @@ impl Sums {
 
     /// Adds the counters of another shard.
     pub fn add(&mut self, other: &Sums) {
+        let flushes = self.statistics.cmd_flush.max(other.statistics.cmd_flush);
         self.statistics.add(&other.statistics);
+        self.statistics.cmd_flush = flushes;
         self.engine.add(&other.engine);
         self.tiers.add(&other.tiers);
         self.items += other.items;
@@ -182,4 +184,18 @@ impl Statistics {
 
 fn count(is_hit: bool, hits: &mut u64, misses: &mut u64) {
     *(if is_hit { hits } else { misses }) += 1;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flush_that_every_shard_gets_counts_once() {
+        let statistics = Statistics { cmd_flush: 3, cmd_get: 2, ..Statistics::default() };
+        let shard = Sums { statistics, ..Sums::default() };
+        let mut all = shard;
+        all.add(&shard);
+        assert_eq!((all.statistics.cmd_flush, all.statistics.cmd_get), (3, 4));
+    }
 }
