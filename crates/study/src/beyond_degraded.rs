@@ -119,6 +119,9 @@ impl State {
     }
 }
 
+/// The least that a rebuild or a scrub without a limit is expected to read from each drive in a second.
+const SLOWEST: u64 = 100_000_000;
+
 /// How long a drive is gone before it comes back.
 const BEFORE_RETURN: &str = "100ms";
 
@@ -143,7 +146,7 @@ impl Kind {
     /// The array with a load of this many requests a second, or a saturating one.
     fn scenario(self, options: &Options, state: State, rate: Option<f64>, length: Nanos) -> Scenario {
         let mut device = Preset::Femu.config();
-        device.geometry.blocks = if options.quick { 32 } else { 128 };
+        (device.geometry.blocks, device.geometry.chips) = (32, if options.quick { 2 } else { 8 });
         let layout = match self {
             Kind::Md => LayoutKind::Raid5,
             Kind::Layout(layout) => layout,
@@ -181,11 +184,15 @@ impl Kind {
         CARRIED * find(done, &format!("saturated/{}", self.id())).iops()
     }
 
-    /// A run that sees the end of the state, or a state that has none.
+    /// A run that sees the end of the state, if it comes as soon as a rate allows, or a state that has none.
     fn first(self, options: &Options, done: &[Measured], state: State) -> Run {
-        let (short, long) = if options.quick { (2, 20) } else { (10, 120) };
-        let length = Nanos::secs(if state.has_end() { long } else { short });
-        let scenario = self.scenario(options, state, Some(self.load(done)), length);
+        let mut scenario = self.scenario(options, state, Some(self.load(done)), Nanos::secs(2));
+        if state.has_end() {
+            let rate = if state.rate() > 0 { state.rate() } else { SLOWEST };
+            let pages = u64::from(scenario.device.ftl.logical_pages(&scenario.device.geometry));
+            let least = Nanos::for_bytes(pages * scenario.device.geometry.page_bytes, rate);
+            scenario.run.duration = RAMP + least + least / 4 + Nanos::secs(1);
+        }
         let kind = if state.has_end() { "first" } else { "measured" };
         Run { label: format!("{kind}/{}/{}", self.id(), state.id()), scenario }
     }
