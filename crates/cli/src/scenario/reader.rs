@@ -101,6 +101,9 @@ impl UnknownKey {
             return problem.remedy(format!("did you mean {}?", enumerate(&longer)));
         }
         match (beside, elsewhere) {
+            (_, Some(key)) if key.path == self.name => {
+                problem.remedy(format!("did you mean '{}' at the top level?", key.path))
+            }
             (_, Some(key)) => problem.remedy(format!("did you mean '{}'?", key.path)),
             (Some(name), None) => problem.remedy(format!("did you mean '{name}'?")),
             (None, None) if self.known.is_empty() => problem.remedy("there are no keys here"),

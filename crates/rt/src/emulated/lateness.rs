@@ -2,6 +2,7 @@
 
 use std::fmt;
 use tailcut_base::histogram::LatencyHistogram;
+use tailcut_base::quantity::show_time;
 use tailcut_base::{Completion, Nanos, Time};
 
 /// How much later than modelled each completion was handed over.
@@ -65,10 +66,9 @@ impl Lateness {
 
 impl fmt::Display for Lateness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let micros = |nanos: Nanos| nanos.0 as f64 / 1000.0;
-        let at = |percentile| micros(self.late.percentile(percentile));
-        let max = micros(self.late.max());
-        write!(f, "late by p50 {:.1} µs, p99 {:.1} µs, max {max:.1} µs", at(50.0), at(99.0))
+        let show = |nanos: Nanos| show_time(nanos.0 as f64);
+        let at = |percentile| show(self.late.percentile(percentile));
+        write!(f, "late by p50 {}, p99 {}, max {}", at(50.0), at(99.0), show(self.late.max()))
     }
 }
 
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(Lateness::default().warning(), None);
         let punctual = lateness(TELLING, Nanos(4_000));
         assert_eq!(punctual.warning(), None);
-        assert_eq!(punctual.to_string(), "late by p50 4.0 µs, p99 4.0 µs, max 4.0 µs");
+        assert_eq!(punctual.to_string(), "late by p50 4.00 µs, p99 4.00 µs, max 4.00 µs");
         assert!(lateness(TELLING, Nanos(22_400)).warning().expect("it is late").contains("28 %"));
     }
 

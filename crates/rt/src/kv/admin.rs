@@ -7,7 +7,7 @@ use crate::serve::control_server::{AdminTarget, wait_for};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
-use tailcut_base::quantity::show_bytes;
+use tailcut_base::quantity::{show_bytes, show_time};
 use tailcut_host::kv::session::Sums;
 use tailcut_host::kv::session::latency::Latencies;
 use tailcut_host::wire::ctl::Ask;
@@ -69,10 +69,9 @@ impl Store {
             sums.statistics.cmd_set,
         );
         for (kind, source, times) in self.common.latencies().iter() {
-            let [half, p99, p999] = [50.0, 99.0, 99.9].map(|p| times.percentile(p).0 as f64 / 1e3);
+            let [half, p99, p999] = [50.0, 99.0, 99.9].map(|p| show_time(times.percentile(p).0 as f64));
             let (kind, source, count) = (kind.name(), source.name(), times.count());
-            text +=
-                &format!("{kind} {source} {count}; p50 {half:.1} µs, p99 {p99:.1} µs, p99.9 {p999:.1} µs\n");
+            text += &format!("{kind} {source} {count}; p50 {half}, p99 {p99}, p99.9 {p999}\n");
         }
         let (panics, failed) = (self.common.panics(), self.common.failed_shards());
         if panics > 0 {
