@@ -74,7 +74,7 @@ pub(super) enum Due {
     /// Submit a command to a drive.
     Fetch(DriveId, Command),
     /// Complete a command without a drive.
-    Complete(DriveId, Completion),
+    Complete(DriveId, Box<Completion>),
     /// Tell the array of a loss.
     Lose(DriveId),
     /// Tell the array that a drive is back.
@@ -222,7 +222,7 @@ impl Incidents {
             spans.add(Cause::Tag, now.since(submitted));
             let (id, status, busy_for) = (command.id, Status::Gone, Nanos::ZERO);
             let gone = Completion { id, status, at: now, content: 0, busy_for, spans };
-            self.ready.push_back(Due::Complete(drive, gone));
+            self.ready.push_back(Due::Complete(drive, Box::new(gone)));
         }
     }
 
