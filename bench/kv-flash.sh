@@ -74,7 +74,7 @@ for size in 1024 4096; do
     declare "pid_extstore$size=$server"
     start "ours$size" "$tailcut" serve kv --quiet --device "$place/ours$size.flash" -m "$megabytes" -s "$place/ours$size"
     declare "pid_ours$size=$server"
-    start "threads$size" "$tailcut" serve kv --quiet --device "$place/threads$size.flash" -m "$megabytes" -t 2 -s "$place/threads$size"
+    start "threads$size" "$tailcut" serve kv --quiet --device "$place/threads$size.flash" -m "$megabytes" -t 2 --pin -s "$place/threads$size"
     declare "pid_threads$size=$server"
     items=$((4 * megabytes * 1024 * 1024 / (size + 70)))
     for name in "${servers[@]}"; do

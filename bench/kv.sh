@@ -30,8 +30,8 @@ as_user=()
 servers=()
 for threads in 1 2; do
     memcached "${as_user[@]}" -m 256 -t $threads -s "$place/memcached-$threads" & pids+=($!)
-    "$tailcut" serve kv --quiet --memory-only -m 256 -t $threads -s "$place/memory-$threads" >>"$place/log" 2>&1 & pids+=($!)
-    "$tailcut" serve kv --quiet -m 256 -t $threads -s "$place/flash-$threads" >>"$place/log" 2>&1 & pids+=($!)
+    "$tailcut" serve kv --quiet --memory-only -m 256 -t $threads --pin -s "$place/memory-$threads" >>"$place/log" 2>&1 & pids+=($!)
+    "$tailcut" serve kv --quiet -m 256 -t $threads --pin -s "$place/flash-$threads" >>"$place/log" 2>&1 & pids+=($!)
     servers+=("memcached-$threads" "memory-$threads" "flash-$threads")
 done
 for server in "${servers[@]}"; do

@@ -83,10 +83,12 @@ pub struct KvArguments {
     /// Number of worker threads; default: half the cores, from 1 to 4
     #[arg(short = 't', long, value_name = "N", default_value_t = some_threads(), hide_default_value = true, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub threads: u32,
-    /// Leave the placement of threads to the scheduler; by default, several threads are each pinned to a core
-    /// if there are as many threads as cores
+    /// Pin each of several threads to a core, if there are as many threads as cores
+    ///
+    /// Faster where nothing else needs the cores. Beside other work, such as clients that compute, a pinned
+    /// thread waits for its core while others are idle.
     #[arg(hide_short_help = true, long)]
-    pub no_pin: bool,
+    pub pin: bool,
     /// Maximum size of an item with its key, such as 512k
     ///
     /// At most half of -m.

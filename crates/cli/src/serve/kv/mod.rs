@@ -84,7 +84,7 @@ fn serve_with(
     let making = store.clone();
     let limits = Limits {
         threads: arguments.threads,
-        pinned: !arguments.no_pin,
+        pinned: arguments.pin,
         connections: arguments.conn_limit as usize,
         idle: options.idle,
         permissions: Permissions {
