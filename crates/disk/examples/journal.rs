@@ -1,5 +1,5 @@
-//! A store of counters with a journal, over `std::io`. A commit must be durable before it is acknowledged; with
-//! `--forget` the store forgets that, and a search over seeds of power cuts finds it.
+//! A store of counters with a journal, over `std::io`. A commit must be durable before it is acknowledged;
+//! with `--forget` the store forgets that, and a search over seeds of power cuts finds it.
 //!
 //!     cargo run --package tailcut-disk --example journal -- --forget
 

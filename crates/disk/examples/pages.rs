@@ -1,6 +1,6 @@
-//! A store of pages with `async` files: a commit writes new pages beside the old ones and then the header that
-//! names them. Between the two belongs a sync, since the disk may keep the header and lose the pages; with
-//! `--forget` it is missing.
+//! A store of pages with `async` files: a commit writes new pages beside the old ones and then the header
+//! that names them. Between the two belongs a sync, since the disk may keep the header and lose the pages;
+//! with `--forget` it is missing.
 //!
 //!     cargo run --package tailcut-disk --example pages -- --forget
 

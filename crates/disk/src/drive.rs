@@ -59,9 +59,9 @@ fn wear_out(drive: &mut SsdConfig) {
 }
 
 /// Makes a drive just large enough for `bytes`: blocks become shorter, down to a word line, until each plane
-/// has [`DATA_BLOCKS`] of them for data, so that collection has something to choose from. A drive that is then
-/// still too large for `bytes` holds other data beside it. The spare share stays, or grows to what collection
-/// needs and `spare_blocks` per plane.
+/// has [`DATA_BLOCKS`] of them for data, so that collection has something to choose from. A drive that is
+/// then still too large for `bytes` holds other data beside it. The spare share stays, or grows to what
+/// collection needs and `spare_blocks` per plane.
 fn scale(drive: &mut SsdConfig, bytes: u64, spare_blocks: u32) {
     let planes = u64::from(drive.geometry.plane_count());
     let by_superblock = drive.ftl.mapping == MappingLevel::Superblock;

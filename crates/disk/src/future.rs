@@ -19,8 +19,9 @@
 //!
 //! [`VirtualClock`] is a runtime for one future without any of them.
 
+use crate::completion::Completion;
 use crate::disk::{Disk, PowerCut};
-use crate::operation::{Completion, Error, Operation, Sector, Ticket};
+use crate::operation::{Error, Operation, Sector, Ticket};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::io::{self, ErrorKind};
@@ -232,8 +233,8 @@ impl<C: Clock> Drop for Execution<C> {
     }
 }
 
-/// A part of a disk as a file of fixed length, in the manner of a file that is opened with `O_DIRECT`: offsets
-/// and lengths are whole sectors of 512 bytes, and data goes to the disk with each call.
+/// A part of a disk as a file of fixed length, in the manner of a file that is opened with `O_DIRECT`:
+/// offsets and lengths are whole sectors of 512 bytes, and data goes to the disk with each call.
 #[derive(Debug)]
 pub struct AsyncFile<C> {
     disk: AsyncDisk<C>,

@@ -34,6 +34,7 @@
 #![cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_sign_loss))]
 
 mod clock;
+mod completion;
 mod config;
 mod contents;
 mod disk;
@@ -45,9 +46,10 @@ pub mod ring;
 pub mod volume;
 
 pub use clock::Slowdown;
+pub use completion::Completion;
 pub use config::DiskConfig;
 pub use disk::{Corruption, Disk, PowerCut, UnflushedPiece};
-pub use operation::{Busy, Completion, Error, Operation, Sector, Ticket};
+pub use operation::{Busy, Error, Operation, Sector, Ticket};
 pub use personality::Personality;
 pub use tailcut_base::config::Choice;
 pub use tailcut_base::random::Stream;

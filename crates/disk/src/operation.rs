@@ -1,9 +1,9 @@
-//! Operations, and what becomes of them.
+//! Operations, and why they fail.
 
 use std::fmt;
 use tailcut_base::cast::to_u64;
 use tailcut_base::device::SECTOR_BYTES;
-use tailcut_base::{Cause, Nanos, Op, Spans, Status, Time};
+use tailcut_base::{Op, Status};
 
 /// The address of a sector of 512 bytes ([`SECTOR_BYTES`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -216,88 +216,6 @@ impl From<Error> for std::io::Error {
             Error::Gone => ErrorKind::NotConnected,
         };
         std::io::Error::new(kind, error)
-    }
-}
-
-/// The end of an operation.
-#[derive(Clone, Debug)]
-pub struct Completion {
-    ticket: Ticket,
-    op: Op,
-    result: Result<(), Error>,
-    data: Vec<u8>,
-    at: Time,
-    latency: Nanos,
-    spans: Spans,
-}
-
-impl Completion {
-    /// A completion of an operation that was submitted at `submitted`. The spans add up to its latency.
-    pub(crate) fn new(ticket: Ticket, op: Op, submitted: Time, at: Time, spans: Spans) -> Completion {
-        let latency = at.since(submitted);
-        debug_assert_eq!(spans.total(), latency, "the spans of {ticket} add up");
-        Completion { ticket, op, result: Ok(()), data: Vec::new(), at, latency, spans }
-    }
-
-    pub(crate) fn with(mut self, result: Result<(), Error>, data: Vec<u8>) -> Completion {
-        self.result = result;
-        if result.is_ok() {
-            self.data = data;
-        }
-        self
-    }
-
-    /// The completed operation.
-    pub fn ticket(&self) -> Ticket {
-        self.ticket
-    }
-
-    /// The kind of the completed operation.
-    pub fn op(&self) -> Op {
-        self.op
-    }
-
-    /// Whether the operation was executed.
-    ///
-    /// # Errors
-    /// Why it was not.
-    pub fn result(&self) -> Result<(), Error> {
-        self.result
-    }
-
-    /// The data of a successful read; empty otherwise.
-    pub fn data(&self) -> &[u8] {
-        &self.data
-    }
-
-    /// The data of a read; empty after a write, trim or flush.
-    ///
-    /// # Errors
-    /// Why the operation was not executed.
-    pub fn into_data(self) -> Result<Vec<u8>, Error> {
-        self.result.map(|()| self.data)
-    }
-
-    /// When the completion became visible to the host.
-    pub fn at(&self) -> Time {
-        self.at
-    }
-
-    /// The time from submission to completion.
-    pub fn latency(&self) -> Nanos {
-        self.latency
-    }
-
-    /// The latency by cause; the spans add up to exactly [`Completion::latency`].
-    pub fn spans(&self) -> &Spans {
-        &self.spans
-    }
-
-    /// The cause of the largest part of the latency; of equal parts the one that a request meets first.
-    /// [`Cause::Controller`] if no time passed.
-    pub fn cause(&self) -> Cause {
-        let largest = self.spans.iter().reduce(|most, next| if next.1 > most.1 { next } else { most });
-        largest.map_or(Cause::Controller, |(cause, _)| cause)
     }
 }
 

@@ -1,8 +1,9 @@
 //! A disk with callbacks, in the manner of TigerBeetle's storage: operations are submitted together with what
 //! is to be done when they complete, and [`Ring::tick`] does it.
 
+use crate::completion::Completion;
 use crate::disk::{Disk, PowerCut};
-use crate::operation::{Busy, Completion, Operation, Ticket};
+use crate::operation::{Busy, Operation, Ticket};
 use std::collections::BTreeMap;
 use std::fmt;
 use tailcut_base::Time;

@@ -17,8 +17,9 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
+use crate::completion::Completion;
 use crate::disk::{Disk, PowerCut};
-use crate::operation::{Completion, Error, Operation, Sector, sectors_of};
+use crate::operation::{Error, Operation, Sector, sectors_of};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

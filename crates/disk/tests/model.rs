@@ -1,7 +1,7 @@
-//! A reference model of durability. It knows nothing of caches: each aligned unit of the disk has a base and a
-//! list of pieces of writes in the order of submission, some of which must survive. What a power cut leaves of
-//! a unit is legal if it is the base with a subset of its pieces applied in order, among them all that must
-//! survive.
+//! A reference model of durability. It knows nothing of caches: each aligned unit of the disk has a base and
+//! a list of pieces of writes in the order of submission, some of which must survive. What a power cut leaves
+//! of a unit is legal if it is the base with a subset of its pieces applied in order, among them all that
+//! must survive.
 
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};

@@ -7,16 +7,18 @@
 //! has in the same sectors is superseded, and never comes back.
 
 mod page;
+mod table;
 mod unflushed;
 
-use page::{PAGE_SECTORS, PageState, overlap};
+use page::{PAGE_SECTORS, PageState, SharedPage, overlap};
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
+use table::PageTable;
 use tailcut_base::cast::to_usize;
 use tailcut_base::device::SECTOR_BYTES;
 pub use unflushed::UnflushedPiece;
 pub(crate) use unflushed::WriteRange;
-use unflushed::{Unflushed, pieces};
+use unflushed::{Payload, Unflushed, pieces};
 
 /// The sequence number of an unflushed write, in the order of submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,6 +27,30 @@ pub(crate) struct WriteId(u64);
 /// What a flush covers: the writes that had completed when it was submitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FlushPoint(u64);
+
+/// The data of a read.
+#[derive(Clone, Debug)]
+pub(crate) enum ReadData {
+    Bytes(Vec<u8>),
+    /// A part of a page of the disk, as it was when it was read.
+    Page(SharedPage, Range<usize>),
+}
+
+impl ReadData {
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        match self {
+            ReadData::Bytes(bytes) => bytes,
+            ReadData::Page(page, part) => &page[part.clone()],
+        }
+    }
+
+    pub(crate) fn into_vec(self) -> Vec<u8> {
+        match self {
+            ReadData::Bytes(bytes) => bytes,
+            ReadData::Page(page, part) => page[part].to_vec(),
+        }
+    }
+}
 
 /// What a power cut has left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,7 +80,7 @@ impl Survival {
 /// The data of a disk. Memory grows with the pages that are not zero, and with unflushed data.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
-    pages: hashbrown::HashMap<u64, PageState, foldhash::fast::FixedState>,
+    pages: PageTable,
     /// Unflushed writes, the oldest first; `None` where one has been settled before an older one.
     unflushed: VecDeque<Option<Unflushed>>,
     /// The sequence number of the front of `unflushed`.
@@ -67,30 +93,55 @@ pub(crate) struct Contents {
 }
 
 impl Contents {
-    /// Appends the data of sectors to `data`. False if a sector cannot be read.
-    pub(crate) fn read(&self, sectors: Range<u64>, data: &mut Vec<u8>) -> bool {
-        for (page, part) in page::parts(sectors.clone()) {
-            match self.pages.get(&page).and_then(PageState::visible) {
+    /// The data of sectors, whether they can be read or not.
+    pub(crate) fn peek(&self, sectors: Range<u64>) -> ReadData {
+        let visible = |page: u64| self.pages.get(page).and_then(PageState::visible);
+        if page::numbers(sectors.clone()).count() == 1
+            && let Some((page, part)) = page::parts(sectors.clone()).next()
+            && let Some(shared) = visible(page)
+        {
+            return ReadData::Page(SharedPage::clone(shared), part);
+        }
+        let mut data = Vec::with_capacity(to_usize(bytes_in(&sectors)));
+        for (page, part) in page::parts(sectors) {
+            match visible(page) {
                 Some(bytes) => data.extend_from_slice(&bytes[part]),
                 None => data.resize(data.len() + part.len(), 0),
             }
         }
-        self.unreadable.is_empty() || self.unreadable.range(sectors).all(|&sector| self.is_cached(sector))
+        ReadData::Bytes(data)
+    }
+
+    /// The data of sectors; `None` if one of them cannot be read.
+    pub(crate) fn read(&self, sectors: Range<u64>) -> Option<ReadData> {
+        let can_be_read = self.unreadable.is_empty()
+            || self.unreadable.range(sectors.clone()).all(|&sector| self.is_cached(sector));
+        can_be_read.then(|| self.peek(sectors))
     }
 
     /// True if reads of the sector are answered from the cache.
     fn is_cached(&self, sector: u64) -> bool {
-        let state = self.pages.get(&(sector / PAGE_SECTORS));
+        let state = self.pages.get(sector / PAGE_SECTORS);
         state.is_some_and(|state| state.has_cached(sector % PAGE_SECTORS))
     }
 
     /// Notes a write, or a trim if it has no `data`, of a range that is not empty. Reads see it from now on.
     pub(crate) fn write(&mut self, range: WriteRange, data: Option<Vec<u8>>) -> WriteId {
-        let mut rest = data.as_deref();
-        for (page, part) in page::parts(range.sectors()) {
-            let bytes = rest.map(|bytes| bytes.split_at(part.len()));
-            rest = bytes.map(|(_, rest)| rest);
-            self.pages.entry(page).or_default().write(part, bytes.map(|(bytes, _)| bytes));
+        let data = match data {
+            Some(data) if range.is_page() => Payload::Page(page::shared(&data)),
+            Some(data) => Payload::Bytes(data),
+            None => Payload::Zeros,
+        };
+        if let Payload::Page(shared) = &data {
+            let number = range.sectors().start / PAGE_SECTORS;
+            self.pages.get_mut(number).write_whole(SharedPage::clone(shared));
+        } else {
+            let mut rest = if let Payload::Bytes(bytes) = &data { Some(bytes.as_slice()) } else { None };
+            for (page, part) in page::parts(range.sectors()) {
+                let bytes = rest.map(|bytes| bytes.split_at(part.len()));
+                rest = bytes.map(|(_, rest)| rest);
+                self.pages.get_mut(page).write(part, bytes.map(|(bytes, _)| bytes));
+            }
         }
         self.unflushed_bytes += range.bytes();
         self.unflushed.push_back(Some(Unflushed::new(range, data)));
@@ -151,21 +202,19 @@ impl Contents {
         let sectors = write.range().sectors();
         self.unflushed_bytes -= write.range().bytes();
         let is_shared = |state: &PageState| state.writers() > 1;
-        if page::numbers(sectors.clone()).any(|page| self.pages.get(&page).is_some_and(is_shared)) {
+        if page::numbers(sectors.clone()).any(|page| self.pages.get(page).is_some_and(is_shared)) {
             for older in self.unflushed.range_mut(..index).flatten() {
                 older.supersede(sectors.clone());
             }
         }
         for (page, part) in page::parts(sectors.clone()) {
-            let state = self.pages.get_mut(&page).expect("an unflushed write has its pages");
+            let state = self.pages.get_mut(page);
             if state.writers() > 1 {
                 for valid in write.valid_within(overlap(page, &part)) {
                     state.durable_mut().store(page::bytes_of(page, &valid), write.data_of(&valid));
                 }
             }
-            if state.leave() {
-                self.pages.remove(&page);
-            }
+            state.leave();
         }
         self.heal(&write, sectors);
     }
@@ -199,7 +248,7 @@ impl Contents {
         (self.oldest, self.unflushed_bytes) = (0, 0);
         for write in &writes {
             for page in page::numbers(write.range().sectors()) {
-                self.pages.get_mut(&page).expect("an unflushed write has its pages").lose_cached();
+                self.pages.get_mut(page).lose_cached();
             }
         }
         for write in &writes {
@@ -212,7 +261,7 @@ impl Contents {
                 survived += 1;
                 let sectors = piece.range().sectors();
                 for (page, part) in page::parts(sectors.clone()) {
-                    let state = self.pages.entry(page).or_default();
+                    let state = self.pages.get_mut(page);
                     for valid in write.valid_within(overlap(page, &part)) {
                         state.durable_mut().store(page::bytes_of(page, &valid), write.data_of(&valid));
                     }
@@ -232,7 +281,7 @@ impl Contents {
     pub(crate) fn damage(&mut self, sectors: Range<u64>, change: impl Fn(u64, &mut [u8])) {
         for sector in sectors {
             let page = sector / PAGE_SECTORS;
-            let state = self.pages.entry(page).or_default();
+            let state = self.pages.get_mut(page);
             state.change(page::bytes_of(page, &(sector..sector + 1)), |bytes| change(sector, bytes));
         }
     }
@@ -249,11 +298,9 @@ impl Contents {
 
     /// Bytes of memory that the data takes, without what the allocator adds.
     pub(crate) fn memory(&self) -> usize {
-        let pages: usize = self.pages.values().map(PageState::memory).sum();
         let unflushed: usize = self.unflushed.iter().flatten().map(Unflushed::memory).sum();
-        pages
+        self.pages.memory()
             + unflushed
-            + self.pages.capacity() * size_of::<(u64, PageState)>()
             + self.unflushed.capacity() * size_of::<Option<Unflushed>>()
             + self.unreadable.len() * size_of::<u64>()
     }

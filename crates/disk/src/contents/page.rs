@@ -1,6 +1,7 @@
 //! Pages of data: the unit in which a disk keeps it.
 
 use std::ops::Range;
+use std::sync::Arc;
 use tailcut_base::cast::to_usize;
 use tailcut_base::device::{BLOCK_LEN, BLOCK_SECTORS, SECTOR_BYTES};
 
@@ -9,9 +10,18 @@ pub(super) const PAGE_SECTORS: u64 = BLOCK_SECTORS;
 
 static ZEROS: [u8; BLOCK_LEN] = [0; BLOCK_LEN];
 
+/// The bytes of a page. They are shared by copies of a page, reads, and unflushed writes, and copied when one
+/// of them is changed in part.
+pub(crate) type SharedPage = Arc<[u8; BLOCK_LEN]>;
+
+/// A page with these bytes, which must be as many.
+pub(super) fn shared(bytes: &[u8]) -> SharedPage {
+    Arc::<[u8]>::from(bytes).try_into().expect("the bytes are a whole page")
+}
+
 /// The data of a page; zeros take no memory.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Page(Option<Box<[u8; BLOCK_LEN]>>);
+pub(super) struct Page(Option<SharedPage>);
 
 impl Page {
     /// Replaces a part of the page by `data`, or by zeros if there is none.
@@ -20,15 +30,11 @@ impl Page {
         match (data, &mut self.0) {
             (None, page) if is_whole => *page = None,
             (None, None) => {}
-            (None, Some(page)) => page[part].fill(0),
-            (Some(data), Some(page)) => page[part].copy_from_slice(data),
-            (Some(data), page) if is_whole => {
-                let copied: Box<[u8]> = data.into();
-                *page = Some(copied.try_into().expect("the part is the whole page"));
-            }
+            (None, Some(page)) => Arc::make_mut(page)[part].fill(0),
+            (Some(data), page) if is_whole => *page = Some(shared(data)),
             (Some(data), page) => {
-                let page = page.insert(Box::new(ZEROS));
-                page[part].copy_from_slice(data);
+                let page = page.get_or_insert_with(|| shared(&ZEROS));
+                Arc::make_mut(page)[part].copy_from_slice(data);
             }
         }
     }
@@ -57,8 +63,8 @@ pub(super) struct PageState {
 
 impl PageState {
     /// What reads return; `None` for zeros.
-    pub(super) fn visible(&self) -> Option<&[u8; BLOCK_LEN]> {
-        self.cached.as_ref().map_or(&self.durable, |cached| &cached.page).0.as_deref()
+    pub(super) fn visible(&self) -> Option<&SharedPage> {
+        self.cached.as_ref().map_or(&self.durable, |cached| &cached.page).0.as_ref()
     }
 
     /// True if an unflushed write has changed this sector of the page.
@@ -68,14 +74,24 @@ impl PageState {
 
     /// A new unflushed write of a part of the page, with zeros if it has no data.
     pub(super) fn write(&mut self, part: Range<usize>, data: Option<&[u8]>) {
+        self.cached_for_write(&part).store(part, data);
+    }
+
+    /// A new unflushed write of the whole page.
+    pub(super) fn write_whole(&mut self, page: SharedPage) {
+        *self.cached_for_write(&(0..BLOCK_LEN)) = Page(Some(page));
+    }
+
+    /// The cached copy, which has one write more from now on.
+    fn cached_for_write(&mut self, part: &Range<usize>) -> &mut Page {
         let durable = &self.durable;
         let cached = self.cached.get_or_insert_with(|| {
             let page = if part.len() == BLOCK_LEN { Page::default() } else { durable.clone() };
             Cached { page, writers: 0, written: 0 }
         });
         cached.writers += 1;
-        cached.written |= sector_mask(&part);
-        cached.page.store(part, data);
+        cached.written |= sector_mask(part);
+        &mut cached.page
     }
 
     /// Unflushed writes of this page.
@@ -84,15 +100,13 @@ impl PageState {
     }
 
     /// An unflushed write has been made durable. The last one leaves the cached copy as the durable one, as
-    /// that has what all writes have written, in their order. True if the page is then of zeros.
-    pub(super) fn leave(&mut self) -> bool {
+    /// that has what all writes have written, in their order.
+    pub(super) fn leave(&mut self) {
         let cached = self.cached.as_mut().expect("an unflushed write has a cached copy");
         cached.writers -= 1;
         if cached.writers == 0 {
             self.durable = self.cached.take().expect("it is there").page;
-            return self.durable.0.is_none();
         }
-        false
     }
 
     /// A power cut loses the cached copy.
@@ -108,7 +122,8 @@ impl PageState {
     pub(super) fn change(&mut self, part: Range<usize>, change: impl Fn(&mut [u8])) {
         let cached = self.cached.as_mut().map(|cached| &mut cached.page);
         for page in [Some(&mut self.durable), cached].into_iter().flatten() {
-            change(&mut page.0.get_or_insert_with(|| Box::new(ZEROS))[part.clone()]);
+            let page = page.0.get_or_insert_with(|| shared(&ZEROS));
+            change(&mut Arc::make_mut(page)[part.clone()]);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Writes that a power cut may undo.
 
+use super::page::{PAGE_SECTORS, SharedPage};
 use super::{FlushPoint, bytes_in};
 use crate::operation::{Sector, Ticket};
 use std::ops::Range;
@@ -23,17 +24,30 @@ impl WriteRange {
         self.start..self.end
     }
 
+    /// True if these are the sectors of one whole page.
+    pub(super) fn is_page(&self) -> bool {
+        self.start.is_multiple_of(PAGE_SECTORS) && self.end == self.start + PAGE_SECTORS
+    }
+
     pub(super) fn bytes(&self) -> u64 {
         bytes_in(&self.sectors())
     }
+}
+
+/// What an unflushed write has written.
+#[derive(Debug)]
+pub(super) enum Payload {
+    Zeros,
+    Bytes(Vec<u8>),
+    /// One whole page.
+    Page(SharedPage),
 }
 
 /// An unflushed write.
 #[derive(Debug)]
 pub(super) struct Unflushed {
     range: WriteRange,
-    /// `None` for zeros.
-    data: Option<Vec<u8>>,
+    data: Payload,
     /// Its place among completed writes; `None` while it is in flight.
     completed: Option<FlushPoint>,
     /// Sectors that a newer write has durably overwritten.
@@ -41,7 +55,7 @@ pub(super) struct Unflushed {
 }
 
 impl Unflushed {
-    pub(super) fn new(range: WriteRange, data: Option<Vec<u8>>) -> Unflushed {
+    pub(super) fn new(range: WriteRange, data: Payload) -> Unflushed {
         Unflushed { range, data, completed: None, superseded: Vec::new() }
     }
 
@@ -77,11 +91,18 @@ impl Unflushed {
     /// The data of sectors of this write; `None` for zeros.
     pub(super) fn data_of(&self, sectors: &Range<u64>) -> Option<&[u8]> {
         let byte = |sector: u64| to_usize((sector - self.range.start) * SECTOR_BYTES);
-        self.data.as_ref().map(|data| &data[byte(sectors.start)..byte(sectors.end)])
+        let bytes: &[u8] = match &self.data {
+            Payload::Zeros => return None,
+            Payload::Bytes(bytes) => bytes,
+            Payload::Page(page) => page.as_slice(),
+        };
+        Some(&bytes[byte(sectors.start)..byte(sectors.end)])
     }
 
+    /// Bytes of memory beside those that it shares with its page.
     pub(super) fn memory(&self) -> usize {
-        self.data.as_ref().map_or(0, Vec::capacity) + self.superseded.capacity() * size_of::<Range<u64>>()
+        let bytes = if let Payload::Bytes(bytes) = &self.data { bytes.capacity() } else { 0 };
+        bytes + self.superseded.capacity() * size_of::<Range<u64>>()
     }
 }
 

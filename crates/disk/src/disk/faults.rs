@@ -2,7 +2,8 @@
 
 use super::{Disk, InFlight};
 use crate::clock::Slowdown;
-use crate::operation::{Completion, Error, Sector};
+use crate::completion::Completion;
+use crate::operation::{Error, Sector};
 use std::ops::Range;
 use tailcut_base::cast::{low_u8, to_usize};
 use tailcut_base::random::mix64;
@@ -146,7 +147,7 @@ impl Disk {
             let mut spans = Spans::new();
             spans.add(Cause::Controller, now.since(submitted));
             let completion = Completion::new(ticket, kind.op(), submitted, now, spans);
-            self.ready.push_back(completion.with(Err(Error::Gone), Vec::new()));
+            self.ready.push(completion.with(Err(Error::Gone), None));
         }
     }
 

@@ -9,13 +9,13 @@ pub use faults::Corruption;
 pub use power::PowerCut;
 
 use crate::clock::DriveClock;
+use crate::completion::Completion;
 use crate::config::DiskConfig;
-use crate::contents::{Contents, FlushPoint, WriteId, WriteRange};
+use crate::contents::{Contents, FlushPoint, ReadData, WriteId, WriteRange};
 use crate::drive;
-use crate::operation::{Busy, Completion, Error, Operation, Sector, Ticket};
+use crate::operation::{Busy, Error, Operation, Sector, Ticket};
 use faults::Faults;
 use stalls::Stalls;
-use std::collections::VecDeque;
 use std::ops::Range;
 use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::device::{BLOCK_SECTORS, SECTOR_BYTES};
@@ -41,7 +41,7 @@ struct InFlight {
 #[derive(Debug)]
 enum InFlightKind {
     /// A read, with what it returns.
-    Read(Result<Vec<u8>, Error>),
+    Read(Result<ReadData, Error>),
     /// A write, durable when it completes or not.
     Write {
         id: WriteId,
@@ -97,7 +97,7 @@ pub struct Disk {
     contents: Contents,
     in_flight: Slab<OperationId, InFlight>,
     /// Completions that have not been returned yet.
-    ready: VecDeque<Completion>,
+    ready: Vec<Completion>,
     /// Completions of the drive, in processing.
     completions: Vec<tailcut_base::Completion>,
     /// Operations accepted so far.
@@ -120,7 +120,7 @@ impl Disk {
             drive: None,
             contents: Contents::default(),
             in_flight: Slab::new(),
-            ready: VecDeque::new(),
+            ready: Vec::new(),
             completions: Vec::new(),
             tickets: 0,
             faults: Faults::default(),
@@ -176,7 +176,7 @@ impl Disk {
         let op = operation.op();
         if let Some(error) = self.refusal(&operation) {
             let completion = Completion::new(ticket, op, now, now, Spans::new());
-            self.ready.push_back(completion.with(Err(error), Vec::new()));
+            self.ready.push(completion.with(Err(error), None));
             return Ok(ticket);
         }
         let (first, count) = operation.range();
@@ -239,16 +239,15 @@ impl Disk {
         }
     }
 
-    fn read(&mut self, sectors: Range<u64>) -> Result<Vec<u8>, Error> {
+    fn read(&mut self, sectors: Range<u64>) -> Result<ReadData, Error> {
         let from = self.faults.source_of_read(sectors, self.config.sectors());
-        let mut data = Vec::with_capacity(to_usize((from.end - from.start) * SECTOR_BYTES));
-        if self.contents.read(from, &mut data) { Ok(data) } else { Err(Error::Unreadable) }
+        self.contents.read(from).ok_or(Error::Unreadable)
     }
 
     /// When [`Disk::advance`] is to be called at the latest; [`Time::NEVER`] if nothing is in flight and the
     /// drive has no work of its own.
     pub fn next_event(&self) -> Time {
-        if let Some(completion) = self.ready.front() {
+        if let Some(completion) = self.ready.first() {
             return completion.at();
         }
         let drive = self.drive.as_ref().map_or(Time::NEVER, |drive| drive.next_event());
@@ -266,7 +265,7 @@ impl Disk {
     /// If `now` is before the time of an earlier call.
     pub fn advance(&mut self, now: Time) -> Vec<Completion> {
         self.run_to(now);
-        self.ready.drain(..).collect()
+        std::mem::take(&mut self.ready)
     }
 
     /// [`Disk::advance`] that appends to a vector of the caller.
@@ -275,7 +274,7 @@ impl Disk {
     /// If `now` is before the time of an earlier call.
     pub fn advance_into(&mut self, now: Time, completions: &mut Vec<Completion>) {
         self.run_to(now);
-        completions.extend(self.ready.drain(..));
+        completions.append(&mut self.ready);
     }
 
     /// The data that a read of these sectors would return now, without taking time; faults of reads do not
@@ -284,10 +283,7 @@ impl Disk {
     /// # Panics
     /// If the disk does not have all of these sectors.
     pub fn peek(&self, sector: Sector, sectors: u32) -> Vec<u8> {
-        let sectors = self.range(sector, sectors);
-        let mut data = Vec::new();
-        self.contents.read(sectors, &mut data);
-        data
+        self.contents.peek(self.range(sector, sectors)).into_vec()
     }
 
     /// Sectors of the disk as numbers.
@@ -333,9 +329,9 @@ impl Disk {
         let ended = Completion::new(ticket, kind.op(), submitted, at, spans);
         let is_executed = completion.status == Status::Success;
         let mut result = Error::of(completion.status).map_or(Ok(()), Err);
-        let mut data = Vec::new();
+        let mut data = None;
         match kind {
-            InFlightKind::Read(Ok(read)) => data = read,
+            InFlightKind::Read(Ok(read)) => data = Some(read),
             InFlightKind::Read(Err(error)) => result = result.and(Err(error)),
             InFlightKind::Write { id, is_durable } if is_executed => {
                 self.write_completes(id, is_durable);
@@ -345,7 +341,7 @@ impl Disk {
             // A failed write stays unflushed: each of its units may be old or new after a power cut.
             InFlightKind::Write { .. } | InFlightKind::Trim(_) | InFlightKind::Flush(_) => {}
         }
-        self.ready.push_back(ended.with(result, data));
+        self.ready.push(ended.with(result, data));
     }
 
     fn write_completes(&mut self, id: WriteId, is_durable: bool) {
