@@ -33,6 +33,7 @@
 
 #![cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_sign_loss))]
 
+pub mod array;
 mod clock;
 mod completion;
 mod config;

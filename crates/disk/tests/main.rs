@@ -1,6 +1,7 @@
-//! Tests of the disk: operations and durability, a reference model of power cuts, faults, adapters.
+//! Tests of the disk: operations and durability, a reference model of power cuts, faults, adapters, arrays.
 
 mod adapters;
+mod array;
 mod faults;
 mod model;
 mod operations;

@@ -17,6 +17,17 @@ pub struct PowerCut {
 }
 
 impl PowerCut {
+    /// That of several disks which together had these operations in flight.
+    pub(crate) fn of_many(aborted: Vec<Ticket>, cuts: &[PowerCut]) -> PowerCut {
+        let sum = |count: fn(&PowerCut) -> u64| cuts.iter().map(count).sum();
+        PowerCut {
+            aborted,
+            survived: sum(PowerCut::survived),
+            lost: sum(PowerCut::lost),
+            torn: sum(PowerCut::torn),
+        }
+    }
+
     /// The operations that never complete: those in flight, and those whose completion had not been returned
     /// yet; in order of submission.
     pub fn aborted(&self) -> &[Ticket] {
