@@ -49,7 +49,7 @@ const DEPTH: u32 = 128;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ArrayState {
-    /// It is being opened after a power cut, and recovers what has to be recovered. Operations find it busy.
+    /// It is being opened after a power cut, with recovery. Operations find it busy.
     Opening,
     /// All disks are in sync.
     Optimal,
