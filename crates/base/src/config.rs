@@ -18,6 +18,19 @@ pub trait Configure {
 pub trait KeyVisitor {
     /// A table of keys below this one.
     fn section(&mut self, key: &'static str, doc: &'static str, part: &mut dyn Configure);
+    /// A table of keys that a part may have, one of several alike: visited only where `is_used` is true, or
+    /// where a reader finds that it is written.
+    fn optional_section(
+        &mut self,
+        key: &'static str,
+        doc: &'static str,
+        part: &mut dyn Configure,
+        is_used: bool,
+    ) {
+        if is_used {
+            self.section(key, doc, part);
+        }
+    }
     /// A duration.
     fn time(&mut self, key: &'static str, doc: &'static str, value: &mut Nanos, range: RangeInclusive<Nanos>);
     /// One or more durations; a single value may be written without brackets.

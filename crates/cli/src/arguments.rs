@@ -5,6 +5,7 @@ use crate::bench::arguments::BenchCommand;
 use crate::calibrate::arguments::CalibrateArguments;
 use crate::compare::arguments::CompareArguments;
 use crate::explain::arguments::ExplainArguments;
+use crate::import::arguments::ImportCommand;
 use crate::probe::arguments::ProbeArguments;
 use crate::pts::arguments::PtsArguments;
 use crate::report::ReportArguments;
@@ -51,6 +52,9 @@ pub enum Command {
     /// Characterise and convert traces
     #[command(subcommand)]
     Trace(TraceCommand),
+    /// Translate configurations of MQSim, fio, FEMU and memcached
+    #[command(subcommand)]
+    Import(ImportCommand),
     /// Calculate how many drives and R-groups saturate a network
     Size(SizeArguments),
     /// Search for crashes and faults that lose data, by seed

@@ -6,8 +6,8 @@ use crate::failure::Failure;
 use crate::run::arguments::RunArguments;
 use crate::terminal::ColorMode;
 use crate::{
-    advise, bench, calibrate, compare, ctl, explain, generate, help, probe, pts, report, run, serve, size,
-    study, torture, trace,
+    advise, bench, calibrate, compare, ctl, explain, generate, help, import, probe, pts, report, run, serve,
+    size, study, torture, trace,
 };
 use clap::FromArgMatches;
 use clap::error::{ContextKind, ContextValue};
@@ -80,6 +80,7 @@ fn dispatch(arguments: Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Study(command) => study::study(&command, out),
         Command::Report(arguments) => report::report(&arguments, out),
         Command::Trace(command) => trace::trace(&command, out),
+        Command::Import(command) => import::import(&command, out),
         Command::Size(arguments) => size::size(&arguments, out),
         Command::Torture(arguments) => torture::torture(&arguments, out),
         Command::Serve(command) => serve::serve(&command, out),

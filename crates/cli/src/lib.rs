@@ -19,6 +19,7 @@ pub mod format;
 pub mod generate;
 pub mod help;
 pub mod html;
+pub mod import;
 pub mod interrupt;
 pub mod output;
 pub mod pool;

@@ -30,7 +30,7 @@ pub mod zipf;
 pub use address::Pattern;
 pub use address_config::AddressConfig;
 pub use arrival::ArrivalPlan;
-pub use beside::BesideConfig;
+pub use beside::{BesideConfig, FurtherSources};
 pub use config::SyntheticConfig;
 pub use datacenter::{Datacenter, DatacenterConfig};
 pub use lsm::LsmConfig;

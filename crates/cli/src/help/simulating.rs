@@ -2,6 +2,13 @@
 
 use super::{CommandHelp, RUNS};
 
+/// Exit codes of a command that translates files.
+const TRANSLATES: &[(&str, &str)] = &[
+    ("0", "success"),
+    ("1", "results could not be written"),
+    ("2", "invalid arguments or input; nothing was written"),
+];
+
 /// `tailcut` and the commands around runs, comparisons and studies.
 pub(super) const ALL: &[CommandHelp] = &[
     CommandHelp {
@@ -188,6 +195,61 @@ pub(super) const ALL: &[CommandHelp] = &[
         examples: &[("Convert a trace for fio", "tailcut trace convert trace.csv out.log --to fio3")],
         exit_status: RUNS,
         see_also: &["trace info", "run"],
+        ..CommandHelp::NONE
+    },
+    CommandHelp {
+        path: "import",
+        examples: &[
+            (
+                "Run what MQSim runs",
+                "tailcut import mqsim ssdconfig.xml workload.xml -o s.toml\n    tailcut run s.toml",
+            ),
+            ("Translate memcached's flags", "tailcut import memcached -m 1024 -t 4"),
+        ],
+        see_also: &["run", "serve kv"],
+        ..CommandHelp::NONE
+    },
+    CommandHelp {
+        path: "import mqsim",
+        examples: &[
+            (
+                "Translate the first scenario and run it",
+                "tailcut import mqsim ssdconfig.xml workload.xml -o s.toml\n    tailcut run s.toml",
+            ),
+            (
+                "Translate the third",
+                "tailcut import mqsim ssdconfig.xml workload.xml --scenario 3 -o s3.toml",
+            ),
+        ],
+        exit_status: TRANSLATES,
+        see_also: &["run", "compare"],
+        ..CommandHelp::NONE
+    },
+    CommandHelp {
+        path: "import fio",
+        examples: &[("Write the scenario of a job file", "tailcut import fio jobs.fio -o s.toml")],
+        exit_status: TRANSLATES,
+        see_also: &["run"],
+        ..CommandHelp::NONE
+    },
+    CommandHelp {
+        path: "import femu",
+        examples: &[(
+            "Translate the drive of a command line",
+            "tailcut import femu '-device femu,devsz_mb=12288,femu_mode=1' -o s.toml",
+        )],
+        exit_status: TRANSLATES,
+        see_also: &["run", "serve block"],
+        ..CommandHelp::NONE
+    },
+    CommandHelp {
+        path: "import memcached",
+        examples: &[(
+            "Translate a cache with a flash tier",
+            "tailcut import memcached -m 1024 -o ext_path=/data/file:64G",
+        )],
+        exit_status: TRANSLATES,
+        see_also: &["serve kv"],
         ..CommandHelp::NONE
     },
     CommandHelp {

@@ -108,6 +108,7 @@ fn choose(scenario: &mut Scenario, options: &RunOptions) -> Result<(), Failure> 
         scenario.datacenter.workload = Workload::None;
         scenario.lsm.enabled = false;
         scenario.beside.enabled = false;
+        scenario.further.disable();
     }
     if let Some(jobs) = &options.fio {
         scenario.fio.file = text(jobs)?;
@@ -115,6 +116,7 @@ fn choose(scenario: &mut Scenario, options: &RunOptions) -> Result<(), Failure> 
         scenario.datacenter.workload = Workload::None;
         scenario.lsm.enabled = false;
         scenario.beside.enabled = false;
+        scenario.further.disable();
     }
     for file in [&mut scenario.trace.file, &mut scenario.fio.file] {
         if !file.is_empty() {
@@ -150,7 +152,7 @@ pub fn refuse(error: NotRun, arguments: &RunArguments) -> Failure {
     match error {
         NotRun::Input(InputError::Run(problems)) => attribute("run", problems, arguments),
         NotRun::Input(InputError::Workload(problems)) => attribute("workload", problems, arguments),
-        NotRun::Input(InputError::Beside(problems)) => attribute("beside", problems, arguments),
+        NotRun::Input(InputError::Beside(section, problems)) => attribute(section, problems, arguments),
         NotRun::Input(InputError::Datacenter(problems)) => attribute("datacenter", problems, arguments),
         NotRun::Input(InputError::Array(problems)) => attribute("array", problems, arguments),
         NotRun::Input(InputError::Kv(problems)) => attribute("kv", problems, arguments),

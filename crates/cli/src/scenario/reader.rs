@@ -336,6 +336,21 @@ impl KeyVisitor for Reader<'_> {
         self.leave();
     }
 
+    fn optional_section(
+        &mut self,
+        key: &'static str,
+        doc: &'static str,
+        part: &mut dyn Configure,
+        is_used: bool,
+    ) {
+        let is_written = self.level().section.is_some_and(|section| section.items.contains_key(key));
+        if is_used || is_written {
+            self.section(key, doc, part);
+        } else {
+            self.find(key);
+        }
+    }
+
     fn time(
         &mut self,
         key: &'static str,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use tailcut_base::{Nanos, Op};
 use tailcut_host::array::LayoutKind;
 use tailcut_ssd::Figures;
-use tailcut_ssd::config::SsdConfig;
+use tailcut_ssd::config::{DramConfig, SsdConfig};
 use tailcut_ssd::flash::timing::Phases;
 use tailcut_ssd::link::COMPLETION_BYTES;
 use tailcut_ssd::request::Kind;
@@ -180,6 +180,8 @@ pub struct Bare {
     completion_ns: f64,
     firmware_ns: f64,
     write_back: bool,
+    /// The memory that the buffer is in.
+    dram: DramConfig,
     /// The buffer survives a power cut: a write with force unit access ends in it.
     capacitor: bool,
     /// Writes complete in the host's memory, before any drive has them.
@@ -231,6 +233,7 @@ impl Bare {
             completion_ns: Nanos::for_bytes(COMPLETION_BYTES, config.link.rate).0.max(1) as f64,
             firmware_ns: config.queue.firmware.0 as f64,
             write_back: config.buffer.size > 0,
+            dram: config.buffer.dram.clone(),
             capacitor: config.buffer.capacitor,
             in_host_memory: false,
             planes: config.geometry.block_count() as f64 / f64::from(config.geometry.blocks),
@@ -251,7 +254,7 @@ impl Bare {
             + match op {
                 Op::Read => cost + self.read_ns(bytes),
                 Op::Write if self.in_host_memory => 0.0,
-                Op::Write if self.write_back => cost + self.link_ns(bytes),
+                Op::Write if self.write_back => cost + self.link_ns(bytes) + self.dram_ns(bytes),
                 Op::Write => cost + self.program_ns(bytes),
                 Op::Trim | Op::Flush if self.is_array => 0.0,
                 Op::Trim | Op::Flush => self.firmware_ns + self.link_command_ns.max(self.completion_ns),
@@ -264,7 +267,7 @@ impl Bare {
         let cost = self.link_command_ns + self.firmware_ns + self.parity_ns(bytes);
         let bytes = self.share(bytes);
         match self.write_back && self.capacitor {
-            true => cost + self.link_ns(bytes),
+            true => cost + self.link_ns(bytes) + self.dram_ns(bytes),
             false => cost + self.program_ns(bytes),
         }
     }
@@ -328,6 +331,10 @@ impl Bare {
 
     fn link_ns(&self, bytes: f64) -> f64 {
         Nanos::for_bytes(bytes.round() as u64, self.link_rate).0 as f64
+    }
+
+    fn dram_ns(&self, bytes: f64) -> f64 {
+        self.dram.time(bytes.round() as u64).0 as f64
     }
 }
 

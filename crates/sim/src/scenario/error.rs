@@ -27,9 +27,10 @@ pub enum InputError {
     /// The synthetic workload does not fit the device: key and message of each problem.
     #[error("the workload does not fit the device")]
     Workload(Vec<Problem>),
-    /// The source beside it does not fit the device: key and message of each problem.
+    /// A source beside it, by the name of its section, does not fit the device: key and message of each
+    /// problem.
     #[error("the source beside the workload does not fit the device")]
-    Beside(Vec<Problem>),
+    Beside(&'static str, Vec<Problem>),
     /// The data-centre workload does not fit the device: key and message of each problem.
     #[error("the data-centre workload does not fit the device")]
     Datacenter(Vec<Problem>),
@@ -69,7 +70,7 @@ impl InputError {
         let problems = match self {
             InputError::Run(problems)
             | InputError::Workload(problems)
-            | InputError::Beside(problems)
+            | InputError::Beside(_, problems)
             | InputError::Datacenter(problems)
             | InputError::Lsm(problems)
             | InputError::Array(problems)

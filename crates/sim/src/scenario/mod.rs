@@ -25,7 +25,7 @@ use tailcut_ssd::{Precondition, Preset};
 use tailcut_workload::config::PaceKind;
 use tailcut_workload::datacenter::{DatacenterConfig, Workload};
 use tailcut_workload::trace;
-use tailcut_workload::{BesideConfig, LsmConfig, SyntheticConfig};
+use tailcut_workload::{BesideConfig, FurtherSources, LsmConfig, SyntheticConfig};
 
 tailcut_base::choice! {
     /// When the requests of a trace are issued.
@@ -201,6 +201,8 @@ pub struct Scenario {
     pub workload: SyntheticConfig,
     /// A second synthetic source, beside `workload`.
     pub beside: BesideConfig,
+    /// The third to the eighth synthetic source, beside those two.
+    pub further: FurtherSources,
     /// A trace as the workload; none while its file is empty.
     pub trace: TraceConfig,
     /// A fio job file as workload.
@@ -225,6 +227,10 @@ impl Default for Scenario {
     /// at some 105,000), so that the tail comes from programs, erases and garbage collection and
     /// not from overload; 160 s give ten million requests, the least that resolve 99.9999 %.
     fn default() -> Scenario {
+        let beside = BesideConfig {
+            enabled: false,
+            source: SyntheticConfig { region_share: BUILT_IN_FILL, ..SyntheticConfig::default() },
+        };
         Scenario {
             seed: 1,
             content: true,
@@ -244,10 +250,8 @@ impl Default for Scenario {
                 depth: 4096,
                 ..SyntheticConfig::default()
             },
-            beside: BesideConfig {
-                enabled: false,
-                source: SyntheticConfig { region_share: BUILT_IN_FILL, ..SyntheticConfig::default() },
-            },
+            further: FurtherSources::like(&beside),
+            beside,
             trace: TraceConfig {
                 file: String::new(),
                 format: None,
@@ -289,7 +293,13 @@ impl Configure for Scenario {
              classes are also those of a trace, a job file and a data-centre workload.",
             &mut self.workload,
         );
-        visit.section("beside", "A second synthetic source, beside that workload.", &mut self.beside);
+        visit.section(
+            "beside",
+            "A second synthetic source, beside that workload; [beside_3] to [beside_8] are further ones with \
+             the same keys.",
+            &mut self.beside,
+        );
+        self.further.configure(visit);
         visit.section("trace", "A trace as workload.", &mut self.trace);
         visit.section("fio", "A fio job file as workload.", &mut self.fio);
         visit.section(
@@ -320,12 +330,13 @@ impl Configure for Scenario {
                     .into(),
             );
         }
-        if self.beside.enabled && !self.is_synthetic() {
+        if let Some((name, _)) = self.synthetic().nth(1).filter(|_| !self.is_synthetic()) {
             visit.problem(
-                "beside.enabled",
-                "it is a source beside [workload]: set beside.enabled = false, or run no trace, job file, \
-                 data-centre workload or store"
-                    .into(),
+                if name == "beside" { "beside.enabled" } else { name },
+                format!(
+                    "it is a source beside [workload]: set {name}.enabled = false, or run no trace, job file, \
+                     data-centre workload or store"
+                ),
             );
         }
         if let Some(Problem { key, message }) = self.check_sets() {
@@ -381,8 +392,13 @@ impl Scenario {
     fn has_no_end(&self) -> bool {
         let goes_on = |source: &SyntheticConfig| source.requests == 0 && source.runtime == Nanos::ZERO;
         let has_limit = self.run.duration > Nanos::ZERO || self.run.requests > 0 || self.run.until_steady;
-        let beside = self.beside.enabled && goes_on(&self.beside.source);
-        self.is_synthetic() && !has_limit && (goes_on(&self.workload) || beside)
+        self.is_synthetic() && !has_limit && self.synthetic().any(|(_, source)| goes_on(source))
+    }
+
+    /// `[workload]` and the synthetic sources beside it, with the names of their sections.
+    pub fn synthetic(&self) -> impl Iterator<Item = (&'static str, &SyntheticConfig)> {
+        let beside = self.beside.enabled.then_some(("beside", &self.beside.source));
+        [("workload", &self.workload)].into_iter().chain(beside).chain(self.further.enabled())
     }
 
     /// True when the synthetic workload is the one that runs.

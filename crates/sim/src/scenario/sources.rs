@@ -47,15 +47,15 @@ impl Scenario {
             let message = "the run would have no end: set run.duration, run.requests or workload.requests";
             return Err(InputError::Run(vec![Problem { key: "duration", message: message.into() }]));
         }
-        self.check_start(&self.workload).map_err(InputError::Workload)?;
-        let source = self.workload.source("synthetic", sectors, self.seed).map_err(InputError::Workload)?;
-        let mut sources: Vec<Box<dyn Source>> = vec![Box::new(source)];
-        if self.beside.enabled {
-            self.check_start(&self.beside.source).map_err(InputError::Beside)?;
-            let beside = self.beside.source.source("beside", sectors, self.seed);
-            sources.push(Box::new(beside.map_err(InputError::Beside)?));
-        }
-        Ok(sources)
+        let source = |(section, config): (&'static str, &SyntheticConfig)| {
+            let name = if section == "workload" { "synthetic" } else { section };
+            let made = self.check_start(config).and_then(|()| config.source(name, sectors, self.seed));
+            made.map(|source| Box::new(source) as Box<dyn Source>).map_err(|problems| match section {
+                "workload" => InputError::Workload(problems),
+                _ => InputError::Beside(section, problems),
+            })
+        };
+        self.synthetic().map(source).collect()
     }
 
     /// Refuses a source that starts when the run is over.

@@ -37,7 +37,7 @@ impl Scenario {
     /// True if the drive may carry out requests of several sources in another order than they were submitted.
     fn reorders_sources(&self) -> bool {
         let queue = &self.device.queue;
-        let has_one_source = self.is_synthetic() && !self.beside.enabled;
+        let has_one_source = self.is_synthetic() && self.synthetic().nth(1).is_none();
         queue.commands > 0 && queue.arbitration == QueueArbitration::RoundRobin && !has_one_source
     }
 

@@ -13,7 +13,7 @@ mod schedule;
 mod sets;
 mod superblock;
 
-pub use buffer::BufferConfig;
+pub use buffer::{BufferConfig, DramConfig};
 pub use bus::{Arbitration, BusConfig};
 pub use cache::CacheConfig;
 pub use ftl::{Allocation, FtlConfig, MappingLevel, Order, SPARE_MOST, VictimPolicy};

@@ -43,19 +43,17 @@ impl Frontend {
         t.admitted = page;
         t.in_transit += 1;
         let transfer = self.link.reserve(Direction::ToDevice, now, t.mark, bytes, from == 0);
+        let stored = self.dram.store(transfer.end, bytes);
         if page == pages {
             t.spans.add(Cause::LinkWait, transfer.start.since(t.mark));
             t.spans.add(Cause::Link, transfer.end.since(transfer.start));
-            t.mark = transfer.end;
+            t.spans.add(Cause::Controller, stored.since(transfer.end));
+            t.mark = stored;
             if self.tracker.is_on() {
                 self.track_room(now, tag);
             }
         }
-        self.announce(
-            Direction::ToDevice,
-            transfer.end,
-            Arrival::Data { tag, first: from, pages: page - from },
-        );
+        self.announce(Direction::ToDevice, stored, Arrival::Data { tag, first: from, pages: page - from });
         page == pages
     }
 

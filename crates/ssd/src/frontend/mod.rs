@@ -1,6 +1,7 @@
 //! The frontend: commands, the link to the host, and the pages that are in DRAM.
 //!
 //! - [`commands`]: how commands end;
+//! - [`dram`]: the memory that the buffer is in;
 //! - [`admission`]: writes that find room in the buffer, or wait for it;
 //! - [`entries`]: what becomes of a page in the buffer;
 //! - [`non_queued`]: commands that the protocol does not queue;
@@ -12,6 +13,7 @@ pub(crate) mod buffer;
 mod buffered;
 pub(crate) mod cache;
 mod commands;
+mod dram;
 mod entries;
 mod inference;
 pub mod link;
@@ -26,6 +28,7 @@ use crate::config::{Classes, SsdConfig};
 use crate::frontend::behaviour::Tracker;
 use crate::frontend::buffer::Buffer;
 use crate::frontend::cache::ReadCache;
+use crate::frontend::dram::Dram;
 use crate::frontend::link::Link;
 use crate::frontend::pacing::Pacing;
 use crate::frontend::streams::Streams;
@@ -56,6 +59,7 @@ pub(crate) struct Frontend {
     pub(crate) submission: SubmissionQueues,
     pub(crate) link: Link,
     buffer: Buffer,
+    dram: Dram,
     pub(crate) pacing: Pacing,
     pub(crate) cache: ReadCache,
     pub(crate) streams: Streams,
@@ -103,6 +107,7 @@ impl Frontend {
             submission: SubmissionQueues::new(config.queue.commands, config.queue.arbitration),
             link: Link::new(&config.link),
             buffer: Buffer::new(&config.buffer, page_bytes, sets.count()),
+            dram: Dram::new(&config.buffer.dram),
             pacing: Pacing::new(&config.pacing),
             cache: ReadCache::new(&config.cache, page_bytes, pages, &sets),
             streams: Streams::new(&config.cache, page_sectors),

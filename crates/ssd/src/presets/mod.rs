@@ -6,9 +6,9 @@ mod products;
 
 use crate::config::{
     Allocation, Arbitration, BufferConfig, BusConfig, CacheConfig, ChipPolicy, Classes, CommitPolicy,
-    FailFast, FtlConfig, GcConfig, Handling, LinkConfig, MappingLevel, Order, PacingConfig, PreemptConfig,
-    Preset, Protocol, QueueArbitration, QueueConfig, ScheduleConfig, SetsConfig, SsdConfig, SuperblockConfig,
-    VictimPolicy, WearConfig,
+    DramConfig, FailFast, FtlConfig, GcConfig, Handling, LinkConfig, MappingLevel, Order, PacingConfig,
+    PreemptConfig, Preset, Protocol, QueueArbitration, QueueConfig, ScheduleConfig, SetsConfig, SsdConfig,
+    SuperblockConfig, VictimPolicy, WearConfig,
 };
 use crate::flash::geometry::ReadyBusy;
 use crate::flash::nand::Faults;
@@ -124,7 +124,7 @@ fn m() -> SsdConfig {
             time_programs: false,
             time_erases: false,
         },
-        buffer: BufferConfig { size: 32 << 20, flush_above: 0, capacitor: true },
+        buffer: BufferConfig { size: 32 << 20, flush_above: 0, capacitor: true, dram: DramConfig::AT_ONCE },
         pacing: PacingConfig::NONE,
         cache: CacheConfig::OFF,
         ftl: FtlConfig {

@@ -38,7 +38,7 @@ pub(super) fn add_idle_parts(found: &mut Vec<Ineffective>, drive: &SsdConfig) {
     add_idle_parts_of_today(found, drive);
     if drive.buffer.size == 0 {
         let because = "there is no write-back buffer (device.buffer.size)";
-        add(found, "device.buffer", &["flush_above", "capacitor"], because);
+        add(found, "device.buffer", &["flush_above", "capacitor", "rate", "access"], because);
     }
     if drive.cache.size == 0 {
         add(found, "device.cache", &["streams"], "there is no read cache (device.cache.size)");

@@ -11,11 +11,11 @@ mod requests;
 use super::{ReplayTiming, Scenario};
 use crate::world::Limits;
 use tailcut_base::Nanos;
-use tailcut_workload::SyntheticConfig;
 use tailcut_workload::address_config::{AddressConfig, Distribution};
 use tailcut_workload::config::{ArrivalKind, PaceKind};
 use tailcut_workload::datacenter::Workload;
 use tailcut_workload::lsm::mix::Mix;
+use tailcut_workload::{FurtherSources, SyntheticConfig};
 
 use tailcut_base::steady::ROUNDS;
 use tailcut_ssd::config::{Classes, Handling};
@@ -58,12 +58,10 @@ impl Scenario {
             add(&mut found, "precondition", &["fill"], because);
         }
         if self.is_synthetic() {
-            add_idle_keys(&mut found, "workload", &self.workload);
-            if self.beside.enabled {
-                add_idle_keys(&mut found, "beside", &self.beside.source);
+            for (name, source) in self.synthetic() {
+                add_idle_keys(&mut found, name, source);
             }
-            let is_written =
-                has_writes(&self.workload) || self.beside.enabled && has_writes(&self.beside.source);
+            let is_written = self.synthetic().any(|(_, source)| has_writes(source));
             if !is_written && self.array.drives == 0 && !self.kv.enabled {
                 add(&mut found, "device.buffer", &["flush_above"], "there are no writes (workload.read)");
             }
@@ -139,6 +137,12 @@ impl Scenario {
             if !is_there {
                 let (path, because) = (path.into(), because.into());
                 found.push(Ineffective { path, except, because });
+            }
+        }
+        for name in FurtherSources::NAMES {
+            if !self.synthetic().any(|(enabled, _)| enabled == name) {
+                let because = format!("there is no such source ({name}.enabled)");
+                found.push(Ineffective { path: name.into(), except: &[], because });
             }
         }
     }
@@ -252,21 +256,18 @@ impl Scenario {
     }
 
     /// The lowest class of any read (1 may reset, 2 may suspend), and the key that sets it.
-    fn most_urgent_reads(&self) -> (u32, &'static str) {
+    fn most_urgent_reads(&self) -> (u32, String) {
         if self.lsm.enabled {
             let (gets, compaction) = (self.lsm.get_class, self.lsm.compaction_read_class);
             return if compaction < gets {
-                (compaction, "lsm.compaction_read_class")
+                (compaction, String::from("lsm.compaction_read_class"))
             } else {
-                (gets, "lsm.get_class")
+                (gets, String::from("lsm.get_class"))
             };
         }
-        let (own, beside) = (self.workload.read_class, self.beside.source.read_class);
-        if self.beside.enabled && beside < own {
-            (beside, "beside.read_class")
-        } else {
-            (own, "workload.read_class")
-        }
+        let classes = self.synthetic().map(|(name, source)| (source.read_class, name));
+        let (class, name) = classes.min_by_key(|(class, _)| *class).unwrap_or((5, "workload"));
+        (class, format!("{name}.read_class"))
     }
 }
 

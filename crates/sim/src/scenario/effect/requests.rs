@@ -5,6 +5,10 @@ use crate::scenario::Scenario;
 use tailcut_base::quantity::exact_bytes;
 use tailcut_host::array::LayoutKind;
 use tailcut_ssd::config::{ChipPolicy, Classes};
+use tailcut_workload::FurtherSources;
+
+/// The sections of the first two synthetic sources.
+const SECTIONS: [&str; 2] = ["workload", "beside"];
 
 impl Scenario {
     /// Properties of requests that the storage has no use for.
@@ -25,15 +29,14 @@ impl Scenario {
             return;
         }
         let page = self.device.geometry.page_bytes;
-        let beside = self.beside.enabled.then_some(&self.beside.source);
-        if [&self.workload].into_iter().chain(beside).all(|source| source.stays_within_pages(page)) {
+        if self.synthetic().all(|(_, source)| source.stays_within_pages(page)) {
             let because = format!("no request has more than one page of {}", exact_bytes(page));
             add(found, "device.schedule", &["whole_requests"], &because);
         }
     }
 
     fn has_trims(&self) -> bool {
-        self.workload.trim > 0 || self.beside.enabled && self.beside.source.trim > 0
+        self.synthetic().any(|(_, source)| source.trim > 0)
     }
 
     /// Writes that are durable whatever they ask for.
@@ -46,7 +49,7 @@ impl Scenario {
         if buffer.size > 0 && buffer.capacitor {
             let because =
                 "a write is durable in the buffer, which survives power cuts (device.buffer.capacitor)";
-            for source in ["workload", "beside"] {
+            for source in SECTIONS.into_iter().chain(FurtherSources::NAMES) {
                 add(found, source, &["fua"], because);
             }
         }
@@ -63,12 +66,11 @@ impl Scenario {
             _ => None,
         };
         if let Some(because) = because {
-            for source in ["workload", "beside"] {
+            for source in SECTIONS.into_iter().chain(FurtherSources::NAMES) {
                 add(found, source, &["stream"], because);
             }
         }
-        let names_one = self.is_synthetic()
-            && (self.workload.stream > 0 || self.beside.enabled && self.beside.source.stream > 0);
+        let names_one = self.is_synthetic() && self.synthetic().any(|(_, source)| source.stream > 0);
         if self.array.drives > 0 || self.kv.enabled || !names_one {
             let because = "no write names a stream but the first: set workload.stream or beside.stream, \
                            without an array and a server";
@@ -87,7 +89,7 @@ impl Scenario {
             _ => None,
         };
         if let Some(because) = because {
-            for source in ["workload", "beside"] {
+            for source in SECTIONS.into_iter().chain(FurtherSources::NAMES) {
                 add(found, source, &["write_class"], because);
             }
             let classes = &["compaction_write_class", "flush_class", "log_class"];
@@ -108,10 +110,10 @@ impl Scenario {
             );
             add(found, "device.preempt", &["time_erases"], &because);
         }
-        let is_split = self.beside.enabled && self.beside.source.read_class != self.workload.read_class;
+        let is_split = self.synthetic().any(|(_, source)| source.read_class != self.workload.read_class);
         if schedule.classes != Classes::Told && !is_split {
             let because = format!("device.schedule.classes is \"{}\": set it to \"told\"", schedule.classes);
-            for source in ["workload", "beside"] {
+            for source in SECTIONS.into_iter().chain(FurtherSources::NAMES) {
                 add(found, source, &["read_class"], &because);
             }
         }
