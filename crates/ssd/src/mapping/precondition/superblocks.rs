@@ -80,16 +80,19 @@ impl Mapping {
         let pages = |quanta: u32| to_u32(u64::from(quanta) * u64::from(pages_each) / u64::from(QUANTA));
         let units_each = self.superblocks().units_each();
         let program = self.superblocks().program();
+        // A drive with little data may have less of it than the law has in open superblocks.
+        let mut left = mapped;
         let open = layout.open.map(|open| {
             open.map(|open| {
                 let units = (pages(open.next) / program).clamp(1, units_each - 1);
-                Fill { units, valid: pages(to_u32(open.valid.len())).min(units * program) }
+                let valid = pages(to_u32(open.valid.len())).min(units * program).min(left);
+                left -= valid;
+                Fill { units, valid }
             })
         });
         let counts = layout.closed.iter().map(|&count| pages(count)).collect();
         let mut closed = Counts { counts, most: pages_each };
-        let in_open: u32 = open.iter().flatten().map(|fill| fill.valid).sum();
-        closed.level(mapped - in_open);
+        closed.level(left);
         let mut order = Permutation::new(mapped, random);
         for valid in closed.counts {
             self.fill_at_random(Fill { units: units_each, valid }, &mut order, random);
@@ -218,6 +221,7 @@ impl Permutation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Preset, Ssd};
 
     #[test]
     fn every_page_is_drawn_once_and_neighbours_are_apart() {
@@ -231,6 +235,21 @@ mod tests {
                 let close = drawn.windows(2).filter(|pair| pair[0].abs_diff(pair[1]) < len / 10).count();
                 assert!((close as u32) < len / 4, "{close} of {len} neighbours are close");
             }
+        }
+    }
+
+    #[test]
+    fn any_share_of_a_small_drive_can_be_aged() {
+        let mut config = Preset::Pm9a3.config();
+        (config.geometry.channels, config.geometry.chips, config.geometry.blocks) = (2, 2, 64);
+        (config.geometry.pages, config.buffer.size) = (24, 512 << 10);
+        for fill in (0..=1_000_000).step_by(12_500) {
+            let mut ssd = Ssd::new(&config, 1, false);
+            let how = Precondition { state: PreparedState::Steady, fill };
+            ssd.has_room_for(&how).expect("the configuration has room for all of it");
+            let mapped = ssd.precondition(&how, 3);
+            ssd.check();
+            assert!(mapped > 0 || fill == 0);
         }
     }
 
