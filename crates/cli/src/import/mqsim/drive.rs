@@ -218,20 +218,19 @@ fn translate_collection(draft: &mut Draft, device: &Device, flows: &[Flow], reso
         ),
         _ => {}
     }
-    let share = |threshold: f64| (threshold * blocks as f64) as u64;
-    let threshold = share(device.gc_threshold).max(MOST_COLLECTIONS);
+    let threshold = device.free_blocks(device.gc_threshold);
     let most = most_free_blocks(device, flows.len() as u64, resources);
     let exec = "GC_Exec_Threshold × Block_No_Per_Plane, at least 10";
     let (mut low, mut high, origin) = match (device.preemptible, device.preconditioned) {
         (false, false) => (threshold, threshold, exec),
         (false, true) => {
-            let kept = blocks_at_rest(threshold, flows.len() as u64);
-            note_precondition(draft, threshold, kept);
+            let kept = blocks_at_rest(device, flows);
+            note_precondition(draft, device, flows);
             (kept.max(2), kept.max(2), "what preconditioning leaves free of GC_Exec_Threshold")
         }
         // Between the thresholds MQSim collects on a chip without requests of the host.
         (true, _) => {
-            let hard = share(device.gc_hard_threshold).max(MOST_COLLECTIONS);
+            let hard = device.free_blocks(device.gc_hard_threshold);
             (hard.min(threshold), threshold, "GC_Hard_Threshold × Block_No_Per_Plane, at least 10")
         }
     };
@@ -282,12 +281,21 @@ fn note_collection(draft: &mut Draft, device: &Device) {
 
 /// Free blocks of a plane after MQSim's preconditioning: half of the threshold, less three open blocks of each
 /// flow (for data, for copies, for the map).
-fn blocks_at_rest(threshold: u64, flows: u64) -> u64 {
-    (threshold / 2).saturating_sub(3 * flows)
+fn blocks_at_rest(device: &Device, flows: &[Flow]) -> u64 {
+    (device.free_blocks(device.gc_threshold) / 2).saturating_sub(3 * flows.len() as u64)
+}
+
+impl Device {
+    /// Blocks of a plane that a threshold, a share of 1, stands for; at least as many as MQSim collects at a
+    /// time.
+    fn free_blocks(&self, threshold: f64) -> u64 {
+        ((threshold * self.flash.blocks as f64) as u64).max(MOST_COLLECTIONS)
+    }
 }
 
 /// How preconditioning and collection interact.
-fn note_precondition(draft: &mut Draft, threshold: u64, kept: u64) {
+fn note_precondition(draft: &mut Draft, device: &Device, flows: &[Flow]) {
+    let (threshold, kept) = (device.free_blocks(device.gc_threshold), blocks_at_rest(device, flows));
     let hangs = match kept < MOST_COLLECTIONS {
         true => "; with fewer than 10 of them MQSim lets no write of the host happen, and hangs",
         false => "",
