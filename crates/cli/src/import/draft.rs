@@ -206,7 +206,7 @@ mod tests {
 
     fn draft() -> Draft {
         let mut draft = Draft::new("Imported for a test".into());
-        draft.set_time("run.duration", 2_000_000_000, "Stop_Time");
+        draft.set_time("run.duration", 5_000_000_000, "Stop_Time");
         draft.set_plain("seed", 7, "Seed");
         draft.set_share("workload.read", 500_000, "Read_Percentage");
         draft
@@ -221,7 +221,7 @@ mod tests {
                     cache, which has no colour here\n";
         assert!(text.starts_with(want), "{text}");
         assert!(
-            text.contains("\nseed = 7                            # Seed\n\n[run]\nduration = \"2s\""),
+            text.contains("\nseed = 7                            # Seed\n\n[run]\nduration = \"5s\""),
             "{text}"
         );
         assert_eq!(

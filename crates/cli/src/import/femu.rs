@@ -70,8 +70,8 @@ impl Properties {
         });
         let Some(device) = device else {
             return Err(Failure::Input(String::from(
-                "the line has no '-device femu,…'; give QEMU's command line as the script prints it, with its \
-                 variables expanded",
+                "the line has no '-device femu,…'; give QEMU's command line as the script prints it, with \
+                 its variables expanded",
             )));
         };
         let mut written = BTreeMap::new();

@@ -44,9 +44,9 @@ fn translate_scheduling(draft: &mut Draft, device: &Device, flows: &[Flow]) {
             if is_split {
                 draft.note(
                     "Priority_Class",
-                    "MQSim serves URGENT first and shares the chips between HIGH, MEDIUM and LOW by weights 4, \
-                     2 and 1, reads and writes apart; here reads of URGENT flows go first, and all others are \
-                     equal",
+                    "MQSim serves URGENT first and shares the chips between HIGH, MEDIUM and LOW by weights \
+                     4, 2 and 1, reads and writes apart; here reads of URGENT flows go first, and all others \
+                     are equal",
                 );
             }
         }
@@ -85,9 +85,9 @@ fn translate_cache(draft: &mut Draft, device: &Device, flows: &[Flow], resources
             draft.set_time("device.buffer.access", access, "Data_Cache_DRAM_tRCD + tCL");
             draft.note(
                 format!("Data_Cache_Capacity = {}", device.cache),
-                "MQSim writes a page back at once, and lets writes wait while as much is on the way as a page \
-                 for each plane, which is the buffer here; a page that is written twice within a second stays \
-                 in its cache until that is full, and is written to flash once more here",
+                "MQSim writes a page back at once, and lets writes wait while as much is on the way as a \
+                 page for each plane, which is the buffer here; a page that is written twice within a second \
+                 stays in its cache until that is full, and is written to flash once more here",
             );
         }
         false => {
@@ -186,12 +186,13 @@ fn note_map_cache(draft: &mut Draft, device: &Device, flows: &[Flow], resources:
     let effect = match missed >= 0.5 {
         true => format!(
             "it holds {entries} entries of the {touched:.0} pages of all working sets: of uniform lookups, \
-             {missed:.0} % would read a page of the map from flash first, and write one back for an entry that \
-             has changed; here the whole map is in DRAM. MQSim does the same with Ideal_Mapping_Table = true"
+             {missed:.0} % would read a page of the map from flash first, and write one back for an entry \
+             that has changed; here the whole map is in DRAM, as in MQSim with \
+             Ideal_Mapping_Table = true"
         ),
         false => format!(
-            "it holds {entries} entries, enough for the {touched:.0} pages of all working sets: only the first \
-             lookup of each would read a page of the map from flash; here the whole map is in DRAM"
+            "it holds {entries} entries, enough for the {touched:.0} pages of all working sets: only the \
+             first lookup of each would read a page of the map from flash; here the whole map is in DRAM"
         ),
     };
     draft.note(format!("CMT_Capacity = {}, CMT_Sharing_Mode = {sharing}", device.map_cache), effect);
@@ -209,8 +210,9 @@ fn translate_collection(draft: &mut Draft, device: &Device, flows: &[Flow], reso
         ),
         Victim::Fifo if device.preconditioned => draft.note(
             "GC_Block_Selection_Policy = FIFO",
-            "MQSim's preconditioning fills blocks with the most valid pages first, which are then the oldest: \
-             its first collections move nearly whole blocks; here blocks of each age are as in the long run",
+            "MQSim's preconditioning fills blocks with the most valid pages first, which are then the \
+             oldest: its first collections move nearly whole blocks; here blocks of each age are as in \
+             the long run",
         ),
         Victim::Random => draft.note(
             "GC_Block_Selection_Policy = RANDOM",
@@ -274,13 +276,13 @@ fn note_collection(draft: &mut Draft, device: &Device) {
              Static_Wearleveling_Threshold = {}",
             device.dynamic_levelling, device.static_levelling, device.levelling_spread
         ),
-        "MQSim reads them and does not pass them on: it always writes to the least worn free block and levels \
-         at a spread of 100; here static levelling is likewise, and free blocks are taken in turn",
+        "MQSim reads them and does not pass them on: it always writes to the least worn free block and \
+         levels at a spread of 100; here static levelling is likewise, and free blocks are taken in turn",
     );
 }
 
-/// Free blocks of a plane after MQSim's preconditioning: half of the threshold, less three open blocks of each
-/// flow (for data, for copies, for the map).
+/// Free blocks of a plane after MQSim's preconditioning: half of the threshold, less three open blocks of
+/// each flow (for data, for copies, for the map).
 fn blocks_at_rest(device: &Device, flows: &[Flow]) -> u64 {
     (device.free_blocks(device.gc_threshold) / 2).saturating_sub(3 * flows.len() as u64)
 }
