@@ -1,5 +1,5 @@
-//! A scenario under translation: its keys, each with the parameter that it comes from, and what has no
-//! counterpart.
+//! A scenario under translation: its keys, each with the parameter that it comes from, and notes on
+//! parameters without a counterpart.
 
 use crate::failure::Failure;
 use crate::run::arguments::RunArguments;
@@ -149,7 +149,7 @@ impl Draft {
         text
     }
 
-    /// What has no counterpart, for standard error; empty if there is nothing.
+    /// The notes, for standard error; empty if there are none.
     pub(super) fn notes(&self, tone: ColorMode) -> String {
         let heading = tone.paint(TextRole::Warning, "note");
         let note = |note: &Note| format!("{heading}: {}: {}\n", note.parameter, note.effect);

@@ -288,7 +288,7 @@ fn blocks_at_rest(device: &Device, flows: &[Flow]) -> u64 {
 }
 
 impl Device {
-    /// Blocks of a plane that a threshold, a share of 1, stands for; at least as many as MQSim collects at a
+    /// Blocks of a plane for a threshold, which is a share of 1; at least as many as MQSim collects at a
     /// time.
     fn free_blocks(&self, threshold: f64) -> u64 {
         ((threshold * self.flash.blocks as f64) as u64).max(MOST_COLLECTIONS)

@@ -181,7 +181,7 @@ fn translate_suspension(draft: &mut Draft, device: &Device) {
 }
 
 impl super::Flash {
-    /// The times of the page types of a cell, of those of lower, centre and upper pages.
+    /// The times of the page types that a cell has, from the times of lower, centre and upper pages.
     fn types(&self, times: &[u64; 3]) -> Vec<u64> {
         let [lower, centre, upper] = *times;
         match self.cell.bits() {
