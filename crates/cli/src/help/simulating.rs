@@ -14,7 +14,6 @@ pub(super) const ALL: &[CommandHelp] = &[
     CommandHelp {
         path: "",
         examples: &[
-            ("Simulate the built-in scenario", "tailcut"),
             ("Replay a trace on another drive", "tailcut run --trace trace.csv --set device.preset=tlc-nvme"),
             (
                 "Attribute the slowest 0.01 % to their causes",

@@ -40,8 +40,8 @@ pub enum ImportCommand {
     /// is about the virtual machine and is left out.
     Femu {
         /// The command line in quotes, or its '-device femu,…' alone
-        #[arg(required = true, num_args = 1.., value_name = "LINE", allow_hyphen_values = true)]
-        line: Vec<String>,
+        #[arg(value_name = "LINE", allow_hyphen_values = true)]
+        line: String,
         /// File to write; default: standard output
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,

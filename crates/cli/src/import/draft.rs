@@ -1,5 +1,5 @@
-//! A scenario under translation: its keys, each with the parameter that it comes from, and what has no
-//! counterpart.
+//! A scenario under translation: its keys, each with the parameter that it comes from, and notes on
+//! parameters without a counterpart.
 
 use crate::failure::Failure;
 use crate::run::arguments::RunArguments;
@@ -149,7 +149,7 @@ impl Draft {
         text
     }
 
-    /// What has no counterpart, for standard error; empty if there is nothing.
+    /// The notes, for standard error; empty if there are none.
     pub(super) fn notes(&self, tone: ColorMode) -> String {
         let heading = tone.paint(TextRole::Warning, "note");
         let note = |note: &Note| format!("{heading}: {}: {}\n", note.parameter, note.effect);
@@ -206,7 +206,7 @@ mod tests {
 
     fn draft() -> Draft {
         let mut draft = Draft::new("Imported for a test".into());
-        draft.set_time("run.duration", 2_000_000_000, "Stop_Time");
+        draft.set_time("run.duration", 5_000_000_000, "Stop_Time");
         draft.set_plain("seed", 7, "Seed");
         draft.set_share("workload.read", 500_000, "Read_Percentage");
         draft
@@ -221,7 +221,7 @@ mod tests {
                     cache, which has no colour here\n";
         assert!(text.starts_with(want), "{text}");
         assert!(
-            text.contains("\nseed = 7                            # Seed\n\n[run]\nduration = \"2s\""),
+            text.contains("\nseed = 7                            # Seed\n\n[run]\nduration = \"5s\""),
             "{text}"
         );
         assert_eq!(

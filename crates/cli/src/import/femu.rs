@@ -52,8 +52,8 @@ struct Properties {
 ///
 /// # Errors
 /// A line without such a drive, a drive in another mode, or values that a scenario cannot have.
-pub(super) fn translate(line: &[String]) -> Result<Draft, Failure> {
-    let properties = Properties::parse(&line.join(" "))?;
+pub(super) fn translate(line: &str) -> Result<Draft, Failure> {
+    let properties = Properties::parse(line)?;
     let mut draft =
         Draft::new(String::from("Imported from a FEMU command line; the load is the built-in one."));
     properties.compose(&mut draft)?;
@@ -70,8 +70,8 @@ impl Properties {
         });
         let Some(device) = device else {
             return Err(Failure::Input(String::from(
-                "the line has no '-device femu,…'; give QEMU's command line as the script prints it, with its \
-                 variables expanded",
+                "the line has no '-device femu,…'; give QEMU's command line as the script prints it, with \
+                 its variables expanded",
             )));
         };
         let mut written = BTreeMap::new();
@@ -270,13 +270,12 @@ mod tests {
         gc_thres_pcent=75,gc_thres_pcent_high=95 -net user,hostfwd=tcp::8080-:22 -nographic";
 
     fn text(line: &str) -> String {
-        let draft = translate(&[line.to_string()])
-            .unwrap_or_else(|error| panic!("{}", error.render(ColorMode::Plain)));
+        let draft = translate(line).unwrap_or_else(|error| panic!("{}", error.render(ColorMode::Plain)));
         draft.scenario().unwrap_or_else(|error| panic!("{}", error.render(ColorMode::Plain)))
     }
 
     fn refusal(line: &str) -> String {
-        translate(&[line.to_string()]).map(|_| ()).expect_err("refused").render(ColorMode::Plain)
+        translate(line).map(|_| ()).expect_err("refused").render(ColorMode::Plain)
     }
 
     #[test]
@@ -291,8 +290,7 @@ mod tests {
 
     #[test]
     fn what_is_not_translated_is_listed() {
-        let draft = translate(&["-device femu,devsz_mb=12288,mapping=dftl,femu_mode=1".to_string()])
-            .expect("a drive");
+        let draft = translate("-device femu,devsz_mb=12288,mapping=dftl,femu_mode=1").expect("a drive");
         assert!(draft.notes(ColorMode::Plain).contains("mapping=dftl: "), "{draft:?}");
     }
 

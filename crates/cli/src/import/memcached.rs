@@ -82,8 +82,8 @@ struct Command {
     listens: bool,
 }
 
-/// Prints the command with the effect of memcached's flags on `out`, and what has no counterpart on standard
-/// error.
+/// Prints the command with the effect of memcached's flags on `out`, and notes on flags that are left out on
+/// standard error.
 ///
 /// # Errors
 /// Flags that memcached does not have, or that have no counterpart and cannot be left out.

@@ -30,7 +30,7 @@ pub fn import(command: &ImportCommand, out: &mut dyn Write) -> Result<(), Failur
     }
 }
 
-/// Writes a draft as a scenario, and lists on standard error what has no counterpart in it.
+/// Writes a draft as a scenario, and its notes on standard error.
 fn deliver(draft: &Draft, output: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> {
     let text = draft.scenario()?;
     write(&text, output, out)?;

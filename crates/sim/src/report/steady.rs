@@ -9,7 +9,7 @@ use tailcut_base::Nanos;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SteadyReport {
     /// Length of a round in ns.
-    pub round_ns: u64,
+    round_ns: u64,
     /// Requests completed in each round, in order.
     pub requests: Vec<u64>,
     /// The first of five consecutive rounds in steady state, counted from 0.

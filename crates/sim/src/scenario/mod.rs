@@ -334,8 +334,8 @@ impl Configure for Scenario {
             visit.problem(
                 if name == "beside" { "beside.enabled" } else { name },
                 format!(
-                    "it is a source beside [workload]: set {name}.enabled = false, or run no trace, job file, \
-                     data-centre workload or store"
+                    "it is a source beside [workload]: set {name}.enabled = false, or run no trace, job \
+                     file, data-centre workload or store"
                 ),
             );
         }

@@ -44,9 +44,9 @@ fn translate_scheduling(draft: &mut Draft, device: &Device, flows: &[Flow]) {
             if is_split {
                 draft.note(
                     "Priority_Class",
-                    "MQSim serves URGENT first and shares the chips between HIGH, MEDIUM and LOW by weights 4, \
-                     2 and 1, reads and writes apart; here reads of URGENT flows go first, and all others are \
-                     equal",
+                    "MQSim serves URGENT first and shares the chips between HIGH, MEDIUM and LOW by weights \
+                     4, 2 and 1, reads and writes apart; here reads of URGENT flows go first, and all others \
+                     are equal",
                 );
             }
         }
@@ -85,9 +85,9 @@ fn translate_cache(draft: &mut Draft, device: &Device, flows: &[Flow], resources
             draft.set_time("device.buffer.access", access, "Data_Cache_DRAM_tRCD + tCL");
             draft.note(
                 format!("Data_Cache_Capacity = {}", device.cache),
-                "MQSim writes a page back at once, and lets writes wait while as much is on the way as a page \
-                 for each plane, which is the buffer here; a page that is written twice within a second stays \
-                 in its cache until that is full, and is written to flash once more here",
+                "MQSim writes a page back at once, and lets writes wait while as much is on the way as a \
+                 page for each plane, which is the buffer here; a page that is written twice within a second \
+                 stays in its cache until that is full, and is written to flash once more here",
             );
         }
         false => {
@@ -186,12 +186,13 @@ fn note_map_cache(draft: &mut Draft, device: &Device, flows: &[Flow], resources:
     let effect = match missed >= 0.5 {
         true => format!(
             "it holds {entries} entries of the {touched:.0} pages of all working sets: of uniform lookups, \
-             {missed:.0} % would read a page of the map from flash first, and write one back for an entry that \
-             has changed; here the whole map is in DRAM. MQSim does the same with Ideal_Mapping_Table = true"
+             {missed:.0} % would read a page of the map from flash first, and write one back for an entry \
+             that has changed; here the whole map is in DRAM, as in MQSim with \
+             Ideal_Mapping_Table = true"
         ),
         false => format!(
-            "it holds {entries} entries, enough for the {touched:.0} pages of all working sets: only the first \
-             lookup of each would read a page of the map from flash; here the whole map is in DRAM"
+            "it holds {entries} entries, enough for the {touched:.0} pages of all working sets: only the \
+             first lookup of each would read a page of the map from flash; here the whole map is in DRAM"
         ),
     };
     draft.note(format!("CMT_Capacity = {}, CMT_Sharing_Mode = {sharing}", device.map_cache), effect);
@@ -209,8 +210,9 @@ fn translate_collection(draft: &mut Draft, device: &Device, flows: &[Flow], reso
         ),
         Victim::Fifo if device.preconditioned => draft.note(
             "GC_Block_Selection_Policy = FIFO",
-            "MQSim's preconditioning fills blocks with the most valid pages first, which are then the oldest: \
-             its first collections move nearly whole blocks; here blocks of each age are as in the long run",
+            "MQSim's preconditioning fills blocks with the most valid pages first, which are then the \
+             oldest: its first collections move nearly whole blocks; here blocks of each age are as in \
+             the long run",
         ),
         Victim::Random => draft.note(
             "GC_Block_Selection_Policy = RANDOM",
@@ -218,20 +220,19 @@ fn translate_collection(draft: &mut Draft, device: &Device, flows: &[Flow], reso
         ),
         _ => {}
     }
-    let share = |threshold: f64| (threshold * blocks as f64) as u64;
-    let threshold = share(device.gc_threshold).max(MOST_COLLECTIONS);
+    let threshold = device.free_blocks(device.gc_threshold);
     let most = most_free_blocks(device, flows.len() as u64, resources);
     let exec = "GC_Exec_Threshold × Block_No_Per_Plane, at least 10";
     let (mut low, mut high, origin) = match (device.preemptible, device.preconditioned) {
         (false, false) => (threshold, threshold, exec),
         (false, true) => {
-            let kept = blocks_at_rest(threshold, flows.len() as u64);
-            note_precondition(draft, threshold, kept);
+            let kept = blocks_at_rest(device, flows);
+            note_precondition(draft, device, flows);
             (kept.max(2), kept.max(2), "what preconditioning leaves free of GC_Exec_Threshold")
         }
         // Between the thresholds MQSim collects on a chip without requests of the host.
         (true, _) => {
-            let hard = share(device.gc_hard_threshold).max(MOST_COLLECTIONS);
+            let hard = device.free_blocks(device.gc_hard_threshold);
             (hard.min(threshold), threshold, "GC_Hard_Threshold × Block_No_Per_Plane, at least 10")
         }
     };
@@ -275,19 +276,28 @@ fn note_collection(draft: &mut Draft, device: &Device) {
              Static_Wearleveling_Threshold = {}",
             device.dynamic_levelling, device.static_levelling, device.levelling_spread
         ),
-        "MQSim reads them and does not pass them on: it always writes to the least worn free block and levels \
-         at a spread of 100; here static levelling is likewise, and free blocks are taken in turn",
+        "MQSim reads them and does not pass them on: it always writes to the least worn free block and \
+         levels at a spread of 100; here static levelling is likewise, and free blocks are taken in turn",
     );
 }
 
-/// Free blocks of a plane after MQSim's preconditioning: half of the threshold, less three open blocks of each
-/// flow (for data, for copies, for the map).
-fn blocks_at_rest(threshold: u64, flows: u64) -> u64 {
-    (threshold / 2).saturating_sub(3 * flows)
+/// Free blocks of a plane after MQSim's preconditioning: half of the threshold, less three open blocks of
+/// each flow (for data, for copies, for the map).
+fn blocks_at_rest(device: &Device, flows: &[Flow]) -> u64 {
+    (device.free_blocks(device.gc_threshold) / 2).saturating_sub(3 * flows.len() as u64)
+}
+
+impl Device {
+    /// Blocks of a plane for a threshold, which is a share of 1; at least as many as MQSim collects at a
+    /// time.
+    fn free_blocks(&self, threshold: f64) -> u64 {
+        ((threshold * self.flash.blocks as f64) as u64).max(MOST_COLLECTIONS)
+    }
 }
 
 /// How preconditioning and collection interact.
-fn note_precondition(draft: &mut Draft, threshold: u64, kept: u64) {
+fn note_precondition(draft: &mut Draft, device: &Device, flows: &[Flow]) {
+    let (threshold, kept) = (device.free_blocks(device.gc_threshold), blocks_at_rest(device, flows));
     let hangs = match kept < MOST_COLLECTIONS {
         true => "; with fewer than 10 of them MQSim lets no write of the host happen, and hangs",
         false => "",

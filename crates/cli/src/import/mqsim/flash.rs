@@ -67,8 +67,9 @@ fn translate_page(draft: &mut Draft, device: &Device, flows: &[Flow], unit: Page
         draft.note(
             format!("Page_Capacity = {page}"),
             format!(
-                "every request lies at the beginning of a page and uses {} of it; MQSim moves only these over \
-                 the bus and never reads the rest, so pages are as large here, and the drive has as many",
+                "every request lies at the beginning of a page and uses {} of it; MQSim moves only these \
+                 over the bus and never reads the rest, so pages are as large here, and the drive has \
+                 as many",
                 spelling::bytes(unit.bytes())
             ),
         );
@@ -85,8 +86,8 @@ fn translate_page(draft: &mut Draft, device: &Device, flows: &[Flow], unit: Page
         if flows.iter().any(is_partial) {
             draft.note(
                 format!("Page_Capacity = {page}"),
-                "MQSim reads the rest of a page that is written in part only if that was written before; here \
-                 the rest of every page in use is read",
+                "MQSim reads the rest of a page that is written in part only if that was written before; \
+                 here the rest of every page in use is read",
             );
         }
     }
@@ -122,10 +123,14 @@ fn translate_bus(draft: &mut Draft, device: &Device, moved: f64) {
     draft.set_rate("device.timing.bus", scaled.min(FASTEST_BUS), origin);
     if moved < 0.995 {
         draft.note(
-            format!("Flash_Channel_Width = {}, Channel_Transfer_Rate = {}", device.channel_width, device.transfer_rate),
             format!(
-                "requests use {:.0} % of each page that they touch on average, and MQSim moves only these; whole \
-                 pages cross the bus here, at a rate that makes them as quick, copies of collection as well",
+                "Flash_Channel_Width = {}, Channel_Transfer_Rate = {}",
+                device.channel_width, device.transfer_rate
+            ),
+            format!(
+                "requests use {:.0} % of each page that they touch on average, and MQSim moves only these; \
+                 whole pages cross the bus here, at a rate that makes them as quick, copies of \
+                 collection as well",
                 100.0 * moved
             ),
         );
@@ -176,7 +181,7 @@ fn translate_suspension(draft: &mut Draft, device: &Device) {
 }
 
 impl super::Flash {
-    /// The times of the page types of a cell, of those of lower, centre and upper pages.
+    /// The times of the page types that a cell has, from the times of lower, centre and upper pages.
     fn types(&self, times: &[u64; 3]) -> Vec<u64> {
         let [lower, centre, upper] = *times;
         match self.cell.bits() {

@@ -91,7 +91,8 @@ fn translate_queue(draft: &mut Draft, device: &Device, flows: u64, resources: &R
     if resources.is_divided() {
         draft.note(
             "Channel_IDs, Chip_IDs, Die_IDs, Plane_IDs",
-            "MQSim gives each flow its channels, chips, dies and planes; here all flows share the whole device",
+            "MQSim gives each flow its channels, chips, dies and planes; here all flows share the whole \
+             device",
         );
     }
 }

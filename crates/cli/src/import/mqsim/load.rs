@@ -118,8 +118,8 @@ fn translate_state(
             if has_reads && used > written {
                 draft.note(
                     origin,
-                    "MQSim takes a flash page for each page that is read before it was written; here all that \
-                     is read holds data from the start, more than this percentage",
+                    "MQSim takes a flash page for each page that is read before it was written; here all \
+                     that is read holds data from the start, more than this percentage",
                 );
             }
         }
@@ -128,8 +128,8 @@ fn translate_state(
             draft.set_share("precondition.fill", ppm(used), "pages that are read");
             draft.note(
                 "Enabled_Preconditioning = false",
-                "MQSim takes a flash page for each page that is read before it was written, at once and in no \
-                 time; here all that is read holds data from the start",
+                "MQSim takes a flash page for each page that is read before it was written, at once and in \
+                 no time; here all that is read holds data from the start",
             );
         }
         (false, false) => {
@@ -304,7 +304,8 @@ fn translate_replay(
     if flows.len() > 1 {
         draft.note(
             format!("{} further flows", flows.len() - 1),
-            "MQSim runs them beside the trace; here a trace is the only source of a run, and they are left out",
+            "MQSim runs them beside the trace; here a trace is the only source of a run, and they are \
+             left out",
         );
     }
 }

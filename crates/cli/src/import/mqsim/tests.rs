@@ -72,14 +72,20 @@ fn a_device_without_parameters_has_the_defaults_of_the_program() {
 
 #[test]
 fn every_parameter_reaches_its_key() {
-    let elements = "<Seed>7</Seed><HostInterface_Type>nvme</HostInterface_Type><Queue_Fetch_Size>64</Queue_Fetch_Size>\
-        <Ideal_Mapping_Table>true</Ideal_Mapping_Table><Plane_Allocation_Scheme>PWCD</Plane_Allocation_Scheme>\
+    let elements = "<Seed>7</Seed><HostInterface_Type>nvme</HostInterface_Type>\
+        <Queue_Fetch_Size>64</Queue_Fetch_Size>\
+        <Ideal_Mapping_Table>true</Ideal_Mapping_Table>\
+        <Plane_Allocation_Scheme>PWCD</Plane_Allocation_Scheme>\
         <Overprovisioning_Ratio>0.2</Overprovisioning_Ratio><GC_Exec_Threshold>0.1</GC_Exec_Threshold>\
-        <GC_Block_Selection_Policy>FIFO</GC_Block_Selection_Policy><Preemptible_GC_Enabled>false</Preemptible_GC_Enabled>\
+        <GC_Block_Selection_Policy>FIFO</GC_Block_Selection_Policy>\
+        <Preemptible_GC_Enabled>false</Preemptible_GC_Enabled>\
         <Flash_Channel_Count>4</Flash_Channel_Count><Chip_No_Per_Channel>2</Chip_No_Per_Channel>\
-        <Channel_Transfer_Rate>200</Channel_Transfer_Rate><Enabled_Preconditioning>true</Enabled_Preconditioning>";
-    let flash = "<Flash_Technology>TLC</Flash_Technology><Page_Read_Latency_LSB>45000</Page_Read_Latency_LSB>\
-        <Page_Read_Latency_CSB>60000</Page_Read_Latency_CSB><Page_Read_Latency_MSB>90000</Page_Read_Latency_MSB>\
+        <Channel_Transfer_Rate>200</Channel_Transfer_Rate>\
+        <Enabled_Preconditioning>true</Enabled_Preconditioning>";
+    let flash = "<Flash_Technology>TLC</Flash_Technology>\
+        <Page_Read_Latency_LSB>45000</Page_Read_Latency_LSB>\
+        <Page_Read_Latency_CSB>60000</Page_Read_Latency_CSB>\
+        <Page_Read_Latency_MSB>90000</Page_Read_Latency_MSB>\
         <Die_No_Per_Chip>1</Die_No_Per_Chip><Block_No_Per_Plane>512</Block_No_Per_Plane>\
         <Page_No_Per_Block>64</Page_No_Per_Block><Page_Capacity>4096</Page_Capacity>\
         <Block_Erase_Latency>3000000</Block_Erase_Latency>";
@@ -239,8 +245,14 @@ proptest! {
     }
 
     #[test]
-    fn no_damage_makes_it_panic(at in any::<usize>(), length in 0_usize..40, by in "[<>/&0-9a-zA-Z_.,\\-\"]{0,12}", which: bool) {
-        let (mut drive, mut load) = (device("<Seed>1</Seed>", "<Die_No_Per_Chip>2</Die_No_Per_Chip>"), workload(&[flow("")]));
+    fn no_damage_makes_it_panic(
+        at in any::<usize>(),
+        length in 0_usize..40,
+        by in "[<>/&0-9a-zA-Z_.,\\-\"]{0,12}",
+        which: bool,
+    ) {
+        let mut drive = device("<Seed>1</Seed>", "<Die_No_Per_Chip>2</Die_No_Per_Chip>");
+        let mut load = workload(&[flow("")]);
         match which {
             true => drive = damaged(&drive, at, length, &by),
             false => load = damaged(&load, at, length, &by),
@@ -254,7 +266,8 @@ proptest! {
     #[test]
     fn no_numbers_make_it_panic(values in prop::collection::vec(0_u64..20_000, 8), share in 0.0_f64..0.9) {
         let elements = format!(
-            "<Flash_Channel_Count>{}</Flash_Channel_Count><Overprovisioning_Ratio>{share}</Overprovisioning_Ratio>\
+            "<Flash_Channel_Count>{}</Flash_Channel_Count>\
+        <Overprovisioning_Ratio>{share}</Overprovisioning_Ratio>\
              <Data_Cache_Capacity>{}</Data_Cache_Capacity><GC_Exec_Threshold>{}</GC_Exec_Threshold>\
              <CMT_Capacity>{}</CMT_Capacity>",
             values[0] % 256 + 1, values[1], share, values[2]
@@ -264,7 +277,8 @@ proptest! {
             values[3] + 4, values[4] % 1000 + 1
         );
         let load = format!(
-            "<Average_Request_Size>{}</Average_Request_Size><Variance_Request_Size>{}</Variance_Request_Size>\
+            "<Average_Request_Size>{}</Average_Request_Size>\
+        <Variance_Request_Size>{}</Variance_Request_Size>\
              <Request_Size_Distribution>NORMAL</Request_Size_Distribution>\
              <Address_Alignment_Unit>{}</Address_Alignment_Unit>",
             values[5] + 1, values[6], values[7] + 1
