@@ -1,8 +1,8 @@
 //! Beyond SWAN and Shin: what a lost drive, its rebuild and a scrub cost the reads of an array.
 //!
-//! Six drives (`femu-16g`) under 70 % reads of 4 KiB, at two fifths of what the sound array carries. Each state
-//! is measured from its first moment on and for as long as it lasts: two runs of a rebuild or a scrub are the
-//! same up to its end, and the first one tells when that is.
+//! Six drives (`femu-16g`) under 70 % reads of 4 KiB, at two fifths of what the sound array carries. Each
+//! state is measured from its first moment on and for as long as it lasts: two runs of a rebuild or a scrub
+//! are the same up to its end, and the first one tells when that is.
 
 use super::{Options, Row, Study};
 use std::fmt;
@@ -13,6 +13,7 @@ use tailcut_host::array::raid::WriteHole;
 use tailcut_host::array::{ArrayConfig, LayoutKind};
 use tailcut_sim::Scenario;
 use tailcut_sim::measured::{Measured, Run, find};
+use tailcut_sim::report::IncidentReport;
 use tailcut_sim::world::Limits;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Precondition, Preset};
@@ -201,7 +202,7 @@ impl Kind {
     fn took(self, done: &[Measured], state: State) -> Option<Nanos> {
         let first = find(done, &format!("first/{}/{}", self.id(), state.id()));
         let incidents = &first.report.array.as_ref()?.incidents;
-        incidents.iter().find_map(|incident| incident.took_ns).map(Nanos)
+        incidents.iter().find_map(IncidentReport::took_ns).map(Nanos)
     }
 
     /// The same run up to the end of the state.

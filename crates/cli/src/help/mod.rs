@@ -1,7 +1,8 @@
 //! Examples, exit status, files and related commands of every command: the one source of these sections in
 //! help texts and man pages.
 //!
-//! `--help` fits on a page: the options that most users want, each with the first paragraph of its description.
+//! `--help` fits on a page: the options that most users want, each with the first paragraph of its
+//! description.
 //! `tailcut help COMMAND` and the man page have all options in full, and files.
 
 mod manual;

@@ -85,8 +85,8 @@ pub struct BlockArguments {
     pub tls_verify_peer: bool,
     /// Name of the export
     ///
-    /// NAME/fast and NAME/background give reads a higher or lower priority. Several drives are NAME0, NAME1 and
-    /// so on.
+    /// NAME/fast and NAME/background give reads a higher or lower priority. Several drives are NAME0, NAME1
+    /// and so on.
     #[arg(long, value_name = "NAME", default_value = "disk", value_parser = name)]
     pub export: String,
     /// Control socket for `tailcut status` and `tailcut ctl`
@@ -115,8 +115,8 @@ pub struct BlockArguments {
     pub read_only: bool,
     /// Busy-poll this long before sleeping
     ///
-    /// The default is about the cost of a sleep; more, such as 200us, lowers latency on a core with nothing else
-    /// to do; 0us sleeps at once. Polling stops where it does not pay.
+    /// The default is about the cost of a sleep; more, such as 200us, lowers latency on a core with nothing
+    /// else to do; 0us sleeps at once. Polling stops where it does not pay.
     #[arg(hide_short_help = true, long, value_name = "TIME", default_value = "20us", value_parser = short_time)]
     pub busy_poll: Nanos,
     /// Maximum number of connections

@@ -25,13 +25,13 @@ pub(super) fn tables(array: &ArrayReport, tone: ColorMode) -> String {
 /// What happened to the drives; nothing where nothing did.
 fn incidents(incidents: &[IncidentReport]) -> String {
     let line = |incident: &IncidentReport| {
-        let work = if incident.incident.starts_with("return") { "rebuilt" } else { "complete" };
-        let end = match incident.took_ns {
+        let work = if incident.incident().starts_with("return") { "rebuilt" } else { "complete" };
+        let end = match incident.took_ns() {
             Some(took) => format!(": {work} in {}", show_time(took as f64)),
-            None if incident.has_work => format!(": not {work} by the end of the run"),
+            None if incident.has_work() => format!(": not {work} by the end of the run"),
             None => String::new(),
         };
-        format!("    at {:>7}  {}{end}\n", show_time(incident.at_ns as f64), incident.incident)
+        format!("    at {:>7}  {}{end}\n", show_time(incident.at_ns() as f64), incident.incident())
     };
     let lines: String = incidents.iter().map(line).collect();
     if lines.is_empty() { lines } else { format!("  incidents (array.incidents):\n{lines}") }

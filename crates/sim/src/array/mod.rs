@@ -59,7 +59,7 @@ impl<P: Probe> SimulatedArray<P> {
         self
     }
 
-    /// What has happened to the drives, if there is a schedule.
+    /// The incidents of the run, if it has a schedule.
     pub fn incidents(&self) -> Option<&Incidents> {
         self.incidents.as_deref()
     }

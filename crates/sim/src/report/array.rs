@@ -61,27 +61,43 @@ pub struct ArrayReport {
 /// An incident of a run (`array.incidents`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IncidentReport {
-    /// What happened, in the words of the schedule, such as `remove 1`.
-    pub incident: String,
-    /// When it began, in ns since the measured sources began.
-    pub at_ns: u64,
-    /// How long the rebuild of the drive that came back, or the scrub, took, in ns; absent for incidents
-    /// without such work, and if the run ended before.
+    incident: String,
+    at_ns: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub took_ns: Option<u64>,
-    /// True if the incident is followed by such work.
+    took_ns: Option<u64>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub has_work: bool,
+    has_work: bool,
 }
 
 impl IncidentReport {
     fn new(begun: &Begun, prepared: Time) -> IncidentReport {
         IncidentReport {
-            incident: begun.incident.to_string(),
-            at_ns: begun.at.since(prepared).0,
-            took_ns: begun.done.map(|done| done.since(begun.at).0),
-            has_work: matches!(begun.incident, Incident::Return(_) | Incident::Scrub),
+            incident: begun.incident().to_string(),
+            at_ns: begun.at().since(prepared).0,
+            took_ns: begun.took().map(|took| took.0),
+            has_work: matches!(begun.incident(), Incident::Return(_) | Incident::Scrub),
         }
+    }
+
+    /// What happened, in the words of the schedule, such as `remove 1`.
+    pub fn incident(&self) -> &str {
+        &self.incident
+    }
+
+    /// When it began, in ns since the measured sources began.
+    pub fn at_ns(&self) -> u64 {
+        self.at_ns
+    }
+
+    /// Time of the rebuild of the drive that came back, or of the scrub, in ns; `None` for incidents without
+    /// such work, and if the run ended before.
+    pub fn took_ns(&self) -> Option<u64> {
+        self.took_ns
+    }
+
+    /// True if the incident is followed by a rebuild or a scrub.
+    pub fn has_work(&self) -> bool {
+        self.has_work
     }
 }
 

@@ -91,7 +91,7 @@ pub struct DriveReport {
     /// Hits of the read cache and the outcome of reading ahead; `None` if there is no cache.
     pub cache: Option<CacheReport>,
     /// Flash commands (page reads, page programs, block erases) per second.
-    pub flash_commands_per_s: f64,
+    flash_commands_per_s: f64,
 }
 
 /// The execution-time breakdown: shares of the time of all ready/busy lines, adding up to 1.

@@ -45,7 +45,7 @@ pub struct PredictionReport {
     /// Mean of the observed times in ns.
     pub mean_ns: f64,
     /// Mean of the predicted times in ns.
-    pub predicted_ns: f64,
+    predicted_ns: f64,
     /// Root of the mean square of the errors in ns. Limit: 0.
     pub error_ns: f64,
 }

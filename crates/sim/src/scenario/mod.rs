@@ -213,7 +213,7 @@ pub struct Scenario {
     pub lsm: LsmConfig,
     /// The array that drives like `device` form, if they do.
     pub array: ArrayConfig,
-    /// What happens to the array's drives during the run, as text; see [`incidents::parse`]. Empty for nothing.
+    /// Incidents of the array's drives during the run, as text for [`incidents::parse`]; empty for none.
     pub incidents: String,
     /// The host between workload and drives, if it is modelled.
     pub host: HostConfig,

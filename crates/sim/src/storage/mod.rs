@@ -26,7 +26,7 @@ pub trait Storage: Device {
         None
     }
 
-    /// What has happened to the drives of that array, in order of time.
+    /// The incidents of that array until now, in order of time.
     fn incidents(&self) -> &[Begun] {
         &[]
     }

@@ -7,7 +7,7 @@ use tailcut_host::array::epoch::EpochMode;
 use tailcut_host::array::{ArrayConfig, LayoutKind, Members, ReadPolicy};
 use tailcut_sim::Scenario;
 use tailcut_sim::ending::run_to_end;
-use tailcut_sim::report::Report;
+use tailcut_sim::report::{IncidentReport, Report};
 use tailcut_sim::world::Limits;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Precondition, Preset, SetsBy, SetsConfig};
@@ -225,11 +225,11 @@ fn a_drive_that_leaves_and_comes_back_costs_no_data_in_any_layout() {
         let array = report.array.expect("it is one");
         // A copy on another drive is no reconstruction.
         assert!(array.degraded > 0 || layout.is_mirrored(), "{layout}: no read was reconstructed");
-        let what: Vec<&str> = array.incidents.iter().map(|begun| &*begun.incident).collect();
+        let what: Vec<&str> = array.incidents.iter().map(IncidentReport::incident).collect();
         assert_eq!(what, ["remove 1", "return 1", "stall 2 5ms", "delay 3 1ms"], "{layout}");
-        let at: Vec<u64> = array.incidents.iter().map(|begun| begun.at_ns / 1_000_000).collect();
+        let at: Vec<u64> = array.incidents.iter().map(|begun| begun.at_ns() / 1_000_000).collect();
         assert!(at[0] == 20 && (60..70).contains(&at[1]) && at[2] == 70, "{layout}: {at:?}");
-        let rebuilt = array.incidents[1].took_ns;
+        let rebuilt = array.incidents[1].took_ns();
         assert!(rebuilt.is_some_and(|took| took > 1_000_000), "{layout}: {rebuilt:?}");
     }
 }
@@ -241,7 +241,7 @@ fn a_slower_rebuild_takes_longer_and_a_scrub_ends() {
         let mut scenario = in_trouble(LayoutKind::Raid5, incidents, Nanos::secs(8));
         scenario.array.background_rate = rate;
         let array = run(&scenario).array.expect("it is one");
-        array.incidents.iter().map(|begun| begun.took_ns).collect::<Vec<_>>()
+        array.incidents.iter().map(IncidentReport::took_ns).collect::<Vec<_>>()
     };
     let (fast, slow) = (took(0), took(20_000_000));
     assert_eq!(fast[0], None, "a removal has no end");

@@ -72,8 +72,8 @@ pub struct KvArguments {
     pub memory_limit: u64,
     /// Memory for clients, such as 256m; default: 32 MiB per thread
     ///
-    /// For unread replies, partly received values and waiting commands. When it is used up, stalled clients are
-    /// disconnected. The server takes at most -m, the index (15 bytes per item), this, 96 KiB per connection
+    /// For unread replies, partly received values and waiting commands. When it is used up, stalled clients
+    /// are disconnected. The server takes at most -m, the index (15 bytes per item), this, 96 KiB per connection
     /// (-c), 40 MiB per thread (-t), and 32 MiB.
     #[arg(hide_short_help = true, long, value_name = "SIZE", value_parser = client_memory)]
     pub client_memory: Option<u64>,
@@ -145,8 +145,9 @@ pub struct KvArguments {
     pub log: LogArguments,
     /// Write the final counters as JSON to a file
     ///
-    /// With '-', to standard output instead of the table. drive_writes_completed is false if the drive failed before the last writes were durable, and null with
-    /// --memory-only; whether items survive depends on -M, --durable and --device.
+    /// With '-', to standard output instead of the table. drive_writes_completed is false if the drive failed
+    /// before the last writes were durable, and null with --memory-only; whether items survive depends on -M,
+    /// --durable and --device.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Hide the status line

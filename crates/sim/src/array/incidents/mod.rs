@@ -15,20 +15,34 @@ use tailcut_host::array::{Array, DriveId};
 /// An incident that has begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Begun {
-    /// What happens.
-    pub incident: Incident,
+    incident: Incident,
+    at: Time,
+    done: Option<Time>,
+}
+
+impl Begun {
+    /// The kind of incident, and its drive.
+    pub fn incident(&self) -> Incident {
+        self.incident
+    }
+
     /// When it began.
-    pub at: Time,
-    /// When the rebuild of a drive that came back, or the scrub, was complete; `None` until then, and for all
-    /// others.
-    pub done: Option<Time>,
+    pub fn at(&self) -> Time {
+        self.at
+    }
+
+    /// Time of the rebuild of a drive that came back, or of the scrub; `None` until it is complete, and for all
+    /// other incidents.
+    pub fn took(&self) -> Option<Nanos> {
+        self.done.map(|done| done.since(self.at))
+    }
 }
 
 /// A drive between the array and its simulation.
 #[derive(Debug, Default)]
 struct Lane {
     /// Commands that the drive has not fetched yet, by the time when it will.
-    held: VecDeque<Held>,
+    held: VecDeque<Unfetched>,
     /// It fetches nothing before this.
     stalled_until: Time,
     /// It fetches each command this much after it was submitted.
@@ -44,7 +58,7 @@ struct Lane {
 }
 
 #[derive(Debug)]
-struct Held {
+struct Unfetched {
     at: Time,
     submitted: Time,
     command: Command,
@@ -61,7 +75,7 @@ impl Lane {
     /// Fetches the next command, if it is due.
     fn fetch(&mut self, now: Time) -> Option<Command> {
         self.held.front().filter(|held| held.at <= now)?;
-        let Held { submitted, command, .. } = self.held.pop_front()?;
+        let Unfetched { submitted, command, .. } = self.held.pop_front()?;
         self.in_flight += 1;
         self.late.push((command.id, now.since(submitted)));
         Some(command)
@@ -135,7 +149,7 @@ impl Incidents {
             lane.in_flight += 1;
             return false;
         }
-        lane.held.push_back(Held { at, submitted: now, command: *command });
+        lane.held.push_back(Unfetched { at, submitted: now, command: *command });
         true
     }
 
@@ -192,7 +206,7 @@ impl Incidents {
         due
     }
 
-    /// An incident happens. What has to be done for it at once.
+    /// Begins an incident. Returns a call that it needs at once.
     fn befall(&mut self, now: Time, incident: Incident) -> Option<Due> {
         match incident {
             Incident::Scrub => return Some(Due::Scrub),
@@ -217,7 +231,7 @@ impl Incidents {
         let lane = &mut self.lanes[drive];
         lane.is_gone = true;
         (lane.stalled_until, lane.delay) = (Time::ZERO, Nanos::ZERO);
-        for Held { submitted, command, .. } in lane.held.drain(..) {
+        for Unfetched { submitted, command, .. } in lane.held.drain(..) {
             let mut spans = Spans::new();
             spans.add(Cause::Tag, now.since(submitted));
             let (id, status, busy_for) = (command.id, Status::Gone, Nanos::ZERO);
