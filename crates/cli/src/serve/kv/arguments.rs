@@ -73,8 +73,8 @@ pub struct KvArguments {
     /// Memory for clients, such as 256m; default: 32 MiB per thread
     ///
     /// For unread replies, partly received values and waiting commands. When it is used up, stalled clients
-    /// are disconnected. The server takes at most -m, the index (15 bytes per item), this, 96 KiB per connection
-    /// (-c), 40 MiB per thread (-t), and 32 MiB.
+    /// are disconnected. The server takes at most -m, the index (15 bytes per item), this, 96 KiB per
+    /// connection (-c), 40 MiB per thread (-t), and 32 MiB.
     #[arg(hide_short_help = true, long, value_name = "SIZE", value_parser = client_memory)]
     pub client_memory: Option<u64>,
     /// Maximum number of connections

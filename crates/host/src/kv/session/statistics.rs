@@ -11,7 +11,7 @@ pub struct Statistics {
     pub cmd_get: u64,
     /// Storage commands, whether they stored a value or not.
     pub cmd_set: u64,
-    /// `flush_all` commands. Each shard gets all of them, so [`Sums`] of several shards count the most of one.
+    /// `flush_all` commands. Each shard gets all of them, so [`Sums`] of shards count the most of one.
     pub cmd_flush: u64,
     /// Touches, successful or not, with retrievals that set the expiry time (`gat`).
     pub cmd_touch: u64,

@@ -31,8 +31,8 @@ impl Begun {
         self.at
     }
 
-    /// Time of the rebuild of a drive that came back, or of the scrub; `None` until it is complete, and for all
-    /// other incidents.
+    /// Time of the rebuild of a drive that came back, or of the scrub; `None` until it is complete, and for
+    /// all other incidents.
     pub fn took(&self) -> Option<Nanos> {
         self.done.map(|done| done.since(self.at))
     }
