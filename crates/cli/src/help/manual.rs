@@ -15,6 +15,7 @@ use std::io;
 pub fn page(command: &Command, path: &str) -> io::Result<Vec<u8>> {
     // clap_mangen would render the text of --help as one paragraph.
     let plain = command.clone().before_help(Resettable::Reset).after_help(Resettable::Reset);
+    let plain = plain.after_long_help(Resettable::Reset);
     let mut page = Vec::new();
     let source = concat!("tailcut ", env!("CARGO_PKG_VERSION"));
     Man::new(plain).source(source).manual("tailcut manual").render(&mut page)?;
