@@ -64,8 +64,11 @@ pub fn parse(text: &str, drives: u32) -> Result<Vec<(Nanos, Incident)>, BadValue
             return Err(wrong("it is earlier than what is before it; sort the schedule by time".into()));
         }
         if let Some(drive) = incident.drive() {
+            if drives == 0 {
+                return Err(wrong("there is no array: set array.drives".into()));
+            }
             let Some(is_gone) = is_gone.get_mut(drive.index()) else {
-                return Err(wrong(format!("there is no drive {drive}: they are 0 to {}", drives.max(1) - 1)));
+                return Err(wrong(format!("there is no drive {drive}: they are 0 to {}", drives - 1)));
             };
             match incident {
                 Incident::Return(_) if !*is_gone => {
@@ -141,6 +144,7 @@ mod tests {
         assert!(refusal("2s return 1").contains("drive 1 is there"));
         assert!(refusal("2s remove 1; 1s scrub").contains("'1s scrub': it is earlier"));
         assert!(refusal("2 scrub").contains("'2 scrub'"));
+        assert!(parse("2s remove 0", 0).expect_err("no array").message.contains("set array.drives"));
         assert!(refusal("2s explode 1").contains("write a time and"));
         assert!(refusal("2s stall 1 2h").contains("longer than"));
         assert!(refusal("2s remove one").contains("'one' is no number"));
