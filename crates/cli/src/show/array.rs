@@ -29,6 +29,9 @@ fn incidents(incidents: &[IncidentReport]) -> String {
         let end = match incident.took_ns() {
             Some(took) => format!(": {work} in {}", show_time(took as f64)),
             None if incident.has_work() => format!(": not {work} by the end of the run"),
+            None if incident.incident() == "scrub" => {
+                ": not begun, a drive is missing or being rebuilt".into()
+            }
             None => String::new(),
         };
         format!("    at {:>7}  {}{end}\n", show_time(incident.at_ns() as f64), incident.incident())

@@ -1,7 +1,7 @@
 //! The array in a report.
 
 use super::Lifetime;
-use crate::array::incidents::{Begun, Incident};
+use crate::array::incidents::Begun;
 use crate::scenario::Scenario;
 use crate::storage::Storage;
 use crate::world::World;
@@ -75,7 +75,7 @@ impl IncidentReport {
             incident: begun.incident().to_string(),
             at_ns: begun.at().since(prepared).0,
             took_ns: begun.took().map(|took| took.0),
-            has_work: matches!(begun.incident(), Incident::Return(_) | Incident::Scrub),
+            has_work: begun.has_work(),
         }
     }
 
@@ -95,7 +95,7 @@ impl IncidentReport {
         self.took_ns
     }
 
-    /// True if the incident is followed by a rebuild or a scrub.
+    /// True if a rebuild or a scrub has begun for it: none does while a drive is missing.
     pub fn has_work(&self) -> bool {
         self.has_work
     }

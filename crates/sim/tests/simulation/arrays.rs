@@ -266,3 +266,19 @@ fn a_stall_is_seen_in_latencies_and_their_causes() {
     let (delayed, held) = reads("0s delay 4 50ms");
     assert!(delayed > calm + 40_000_000 && held > 10e6, "{calm} {delayed} {held}");
 }
+
+/// A drive that comes back has to complete what it had in flight; incidents behind that keep their order.
+#[test]
+fn incidents_keep_their_order_behind_a_return_that_waits() {
+    let text = "100ms scrub; 102ms remove 1; 103ms return 1; 103100us remove 1; 105ms return 1";
+    let mut scenario = in_trouble(LayoutKind::Raid5, text, Nanos::secs(1));
+    scenario.workload.rate = 3_000;
+    let array = run(&scenario).array.expect("it is one");
+    let what: Vec<&str> = array.incidents.iter().map(IncidentReport::incident).collect();
+    assert_eq!(what, ["scrub", "remove 1", "return 1", "remove 1", "return 1"]);
+    let at: Vec<u64> = array.incidents.iter().map(IncidentReport::at_ns).collect();
+    assert!(at.is_sorted(), "{at:?}");
+    let both = "10ms remove 1; 20ms remove 2; 30ms scrub";
+    let array = run(&in_trouble(LayoutKind::Raid5, both, Nanos::millis(200))).array.expect("it is one");
+    assert!(!array.incidents[2].has_work() && array.incidents[2].took_ns().is_none());
+}

@@ -28,6 +28,10 @@ pub(super) fn open(path: &Path) -> Result<Source, Failure> {
 /// # Errors
 /// The first place that is not XML: what follows it is guesswork.
 pub(super) fn parse(number: usize, source: &Source) -> Result<Document<'_>, Problem> {
+    if let Some(at) = too_deep(source.text()) {
+        return Err(Problem::at(Place::new(number, at..at + 1), "elements are nested too deeply")
+            .remedy(format!("MQSim's files have three levels; at most {DEEPEST} are read")));
+    }
     let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
     Document::parse_with_options(source.text(), options).map_err(|error| {
         let at = byte_of(source.text(), error.pos());
@@ -35,6 +39,27 @@ pub(super) fn parse(number: usize, source: &Source) -> Result<Document<'_>, Prob
         Problem::at(place, format!("not XML: {}", plain(&error.to_string())))
             .remedy("every <Name> needs its </Name>; MQSim writes its default files where there are none")
     })
+}
+
+/// The deepest element that is read. The parser calls itself for each level.
+const DEEPEST: usize = 1000;
+
+/// Where a text opens more elements than [`DEEPEST`]. Comments count as text: MQSim has none so deep.
+fn too_deep(text: &str) -> Option<usize> {
+    let mut open = 0usize;
+    for (at, _) in text.match_indices('<') {
+        let tag = &text[at + 1..];
+        let tag = &tag[..tag.find(['<', '>']).unwrap_or(tag.len())];
+        if tag.starts_with('/') {
+            open = open.saturating_sub(1);
+        } else if !tag.starts_with(['!', '?']) && !tag.ends_with('/') {
+            open += 1;
+        }
+        if open > DEEPEST {
+            return Some(at);
+        }
+    }
+    None
 }
 
 /// The parser's message without its position, which is shown beside it.

@@ -213,6 +213,15 @@ fn files_in_the_wrong_order_are_recognised() {
 }
 
 #[test]
+fn elements_nested_without_end_are_refused_and_overflow_no_stack() {
+    let deep = "<a>".repeat(200_000);
+    let report = refused(&deep, &workload(&[flow("")]));
+    assert!(report.contains("nested too deeply"), "{report}");
+    let report = refused(&device("", ""), &(deep + &"</a>".repeat(200_000)));
+    assert!(report.contains("nested too deeply"), "{report}");
+}
+
+#[test]
 fn a_scenario_that_is_not_there_is_refused() {
     let shown = drafted(&device("", ""), &workload(&[flow("")]), 2).map(|_| ()).expect_err("one scenario");
     assert!(shown.render(ColorMode::Plain).contains("no IO_Scenario 2: this file has 1"));

@@ -17,6 +17,8 @@ use tailcut_host::array::{Array, DriveId};
 pub struct Begun {
     incident: Incident,
     at: Time,
+    /// A rebuild or scrub has been seen under way.
+    is_under_way: bool,
     done: Option<Time>,
 }
 
@@ -24,6 +26,11 @@ impl Begun {
     /// The kind of incident, and its drive.
     pub fn incident(&self) -> Incident {
         self.incident
+    }
+
+    /// True if a rebuild or a scrub has begun for it.
+    pub fn has_work(&self) -> bool {
+        self.is_under_way
     }
 
     /// When it began.
@@ -134,9 +141,15 @@ impl Incidents {
 
     /// When something is due next; [`Time::NEVER`] if nothing is.
     pub(super) fn next_event(&self) -> Time {
-        let first = self.schedule.front().zip(self.began).map(|(&(at, _), began)| began + at);
+        let first = self.schedule.front().filter(|_| !self.awaits_return()).zip(self.began);
+        let first = first.map(|(&(at, _), began)| began + at);
         let held = self.lanes.iter().filter_map(|lane| lane.held.front().map(|held| held.at));
         held.chain(first).min().unwrap_or(Time::NEVER)
+    }
+
+    /// A drive comes back once it has completed everything from before: later incidents wait, to keep their order.
+    fn awaits_return(&self) -> bool {
+        self.lanes.iter().any(|lane| lane.returns)
     }
 
     /// A command is submitted to a drive. False if it has to be given to the drive at once; otherwise it is
@@ -181,10 +194,16 @@ impl Incidents {
             }
         }
         let began = self.began?;
+        if self.awaits_return() {
+            return None;
+        }
         while let Some(&(_, incident)) = self.schedule.front().filter(|(at, _)| began + *at <= now) {
             self.schedule.pop_front();
             if let Some(due) = self.befall(now, incident) {
                 return Some(self.noted(now, due));
+            }
+            if self.awaits_return() {
+                return None;
             }
         }
         None
@@ -202,7 +221,7 @@ impl Incidents {
             }
             Due::Scrub => Incident::Scrub,
         };
-        self.begun.push(Begun { incident, at: now, done: None });
+        self.begun.push(Begun { incident, at: now, is_under_way: false, done: None });
         due
     }
 
@@ -222,7 +241,7 @@ impl Incidents {
             Incident::Stall(drive, time) => self.lanes[drive].stall_until(now + time),
             Incident::Delay(drive, delay) => self.lanes[drive].delay = delay,
         }
-        self.begun.push(Begun { incident, at: now, done: None });
+        self.begun.push(Begun { incident, at: now, is_under_way: false, done: None });
         None
     }
 
@@ -243,11 +262,13 @@ impl Incidents {
     /// Notes which rebuilds and scrubs are complete.
     pub(super) fn look_at(&mut self, now: Time, array: &Array<Fingerprint>) {
         for begun in self.begun.iter_mut().filter(|begun| begun.done.is_none()) {
-            let is_done = match begun.incident {
-                Incident::Return(drive) => array.core().drives.presence(drive) == Presence::InSync,
-                Incident::Scrub => !array.scrub_status().is_running(),
-                _ => false,
+            let works = match begun.incident {
+                Incident::Return(drive) => array.core().drives.presence(drive) == Presence::Rebuilding,
+                Incident::Scrub => array.scrub_status().is_running(),
+                _ => continue,
             };
+            let is_done = begun.is_under_way && !works;
+            begun.is_under_way |= works;
             if is_done {
                 begun.done = Some(now);
             }
