@@ -147,7 +147,7 @@ impl Incidents {
         held.chain(first).min().unwrap_or(Time::NEVER)
     }
 
-    /// A drive comes back once it has completed everything from before: later incidents wait, to keep their order.
+    /// A drive comes back once it has completed everything from before. Later incidents wait, in their order.
     fn awaits_return(&self) -> bool {
         self.lanes.iter().any(|lane| lane.returns)
     }
