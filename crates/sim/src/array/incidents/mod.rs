@@ -262,12 +262,18 @@ impl Incidents {
     /// Notes which rebuilds and scrubs are complete.
     pub(super) fn look_at(&mut self, now: Time, array: &Array<Fingerprint>) {
         for begun in self.begun.iter_mut().filter(|begun| begun.done.is_none()) {
-            let works = match begun.incident {
-                Incident::Return(drive) => array.core().drives.presence(drive) == Presence::Rebuilding,
-                Incident::Scrub => array.scrub_status().is_running(),
+            let (works, is_over) = match begun.incident {
+                Incident::Return(drive) => {
+                    let presence = array.core().drives.presence(drive);
+                    (presence == Presence::Rebuilding, presence == Presence::InSync)
+                }
+                Incident::Scrub => {
+                    let is_running = array.scrub_status().is_running();
+                    (is_running, !is_running)
+                }
                 _ => continue,
             };
-            let is_done = begun.is_under_way && !works;
+            let is_done = begun.is_under_way && is_over;
             begun.is_under_way |= works;
             if is_done {
                 begun.done = Some(now);
