@@ -9,7 +9,8 @@ use tailcut_host::array::DriveId;
 /// What happens to an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Incident {
-    /// A drive is gone: what it has in flight fails, and the array goes on without it.
+    /// A drive is lost: its commands in flight fail ([`Status::Gone`](tailcut_base::Status::Gone)), and the
+    /// array continues without it.
     Remove(DriveId),
     /// A drive that is gone comes back. Its content is out of date, and it is rebuilt.
     Return(DriveId),
