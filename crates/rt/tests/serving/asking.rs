@@ -118,8 +118,10 @@ fn of_several_drives_one_is_meant() {
     assert_eq!(harness.ask("free-blocks"), "refused: say which drive, as in '@a ...'; there is a, b\n");
     assert!(harness.ask("@b free-blocks").ends_with(" blocks\n"));
     assert_eq!(harness.ask("@c free-blocks"), "refused: there is no drive 'c' here; there is a, b\n");
+    // The server learns a moment later that the client has gone; the two replies must not straddle it.
+    harness.wait_for("@b status", |status| status.contains("\nconnections 0\n"));
     let (all, one) = (harness.ask("status"), harness.ask("@b status"));
-    assert!(all.contains("export a\n") && all.ends_with(&one), "{all}");
+    assert!(all.contains("export a\n") && all.ends_with(&one), "{all}\n---\n{one}");
     let metrics = harness.ask("metrics");
     assert_eq!(metrics.matches("# TYPE tailcut_erases_total").count(), 1);
     let [of_a, of_b] = ["a", "b"].map(|drive| format!("{{kind=\"write\",export=\"{drive}\"}}"));
