@@ -56,6 +56,24 @@ fn no_count_has_risen() {
     assert!(risen.is_empty(), "{risen:#?}");
 }
 
+/// The input of `docs/pictures/modules`: a line for each top-level module of the crates in the folder
+/// `MODULES`, with its lines of source and its imports.
+#[test]
+#[ignore = "prints the input of docs/pictures/modules"]
+fn module_graph() {
+    let crates = PathBuf::from(std::env::var_os("MODULES").expect("MODULES names a folder with crates"));
+    let folders = std::fs::read_dir(&crates).expect("a folder").map(|entry| entry.expect("an entry").path());
+    for folder in folders.filter(|folder| folder.join("src").is_dir()) {
+        let source = Source::read(&folder.join("src"));
+        let name = folder.file_name().expect("a name").to_string_lossy();
+        for (module, imports) in source.imports() {
+            let own = source.files.iter().filter(|file| file.module.first().is_some_and(|own| own == module));
+            let lines: usize = own.map(|file| file.lines).sum();
+            println!("module {name} {module} {lines} {}", Vec::from_iter(imports).join(" "));
+        }
+    }
+}
+
 /// The files of a crate.
 struct Source {
     files: Vec<File>,
@@ -94,8 +112,8 @@ impl Source {
         [self.in_cycles(), long, fields, pairs]
     }
 
-    /// Top-level modules that can reach themselves by imports.
-    fn in_cycles(&self) -> Vec<String> {
+    /// What each top-level module imports from the others.
+    fn imports(&self) -> BTreeMap<&str, BTreeSet<String>> {
         let mut imports: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
         for file in &self.files {
             let Some(module) = file.module.first() else { continue };
@@ -104,6 +122,12 @@ impl Source {
             paths.found.remove(module);
             imports.entry(module).or_default().extend(paths.found);
         }
+        imports
+    }
+
+    /// Top-level modules that can reach themselves by imports.
+    fn in_cycles(&self) -> Vec<String> {
+        let imports = self.imports();
         let reaches_itself = |module: &&str| {
             let (mut open, mut seen) = (vec![String::from(*module)], BTreeSet::new());
             while let Some(next) = open.pop() {

@@ -41,7 +41,10 @@ fn deliver(draft: &Draft, output: Option<&Path>, out: &mut dyn Write) -> Result<
 /// Writes to a file as a whole, or to `out` without one.
 fn write(text: &str, output: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> {
     match output.filter(|path| !output::is_stdout(path)) {
-        Some(path) => Ok(output::write_file(path, text.as_bytes())?),
+        Some(path) => output::write_file(path, text.as_bytes()).map_err(|error| {
+            let (path, cause) = (error.path.display(), error.cause);
+            Failure::Operation(format!("cannot write {path}: {cause}; name another place with -o"))
+        }),
         None => {
             out.write_all(text.as_bytes())?;
             Ok(out.flush()?)

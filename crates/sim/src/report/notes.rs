@@ -1,10 +1,11 @@
 //! Notes of a report: how the workload was made to fit, what its figures leave out, and failures.
 
 use super::{Bare, requests};
+use crate::array::incidents;
 use crate::scenario::Scenario;
 use crate::storage::Storage;
 use crate::world::{OpStats, Stats, World};
-use tailcut_base::quantity::{show_bytes, show_number_of};
+use tailcut_base::quantity::{exact_time, show_bytes, show_number_of};
 use tailcut_base::{Op, SECTOR_BYTES};
 use tailcut_host::array::{Array, LayoutKind};
 use tailcut_ssd::Figures;
@@ -50,6 +51,7 @@ pub(super) fn list<S: Storage>(
              latencies leave them out; a longer run (run.duration) shows whether the drive catches up"
         ));
     }
+    notes.extend(incidents_left_out(scenario, world));
     notes.extend(reads_without_flash(&world.stats, bare));
     notes.extend(writes_without_reads(&world.stats, bare));
     if let Some(reason) = world.device.read_only() {
@@ -74,6 +76,18 @@ pub(super) fn list<S: Storage>(
         ));
     }
     notes
+}
+
+/// Incidents that were scheduled for a time after the end of the run.
+fn incidents_left_out<S: Storage>(scenario: &Scenario, world: &World<S>) -> Option<String> {
+    let schedule = incidents::parse(&scenario.incidents, scenario.array.drives).ok()?;
+    let left_out = schedule.get(world.device.incidents().len()..)?;
+    let (at, first) = left_out.first()?;
+    let (number, at) = (show_number_of(left_out.len() as u64, "incident"), exact_time(*at));
+    Some(format!(
+        "{number} of array.incidents did not happen before the run ended, from '{at} {first}' on; a longer run \
+         (run.duration) includes them"
+    ))
 }
 
 /// Where writes lack what protects parity in a served array.

@@ -280,3 +280,15 @@ fn incidents_keep_their_order_behind_a_return_that_waits() {
     assert!(at.is_sorted(), "{at:?}");
     assert_eq!(array.incidents[2].took_ns(), None, "it was removed again during its rebuild");
 }
+
+#[test]
+fn incidents_after_the_end_of_a_run_are_noted() {
+    let noted = |text: &str| {
+        let report = run(&in_trouble(LayoutKind::Raid5, text, Nanos::millis(200)));
+        report.notes.into_iter().filter(|note| note.contains("array.incidents")).collect::<Vec<_>>()
+    };
+    assert_eq!(noted("100ms stall 0 1ms"), Vec::<String>::new());
+    let [note] = &noted("100ms stall 0 1ms; 5s stall 1 1ms; 6s scrub")[..] else { panic!("one note") };
+    assert!(note.starts_with("2 incidents of array.incidents did not happen"), "{note}");
+    assert!(note.contains("from '5s stall 1 1ms' on; a longer run"), "{note}");
+}
