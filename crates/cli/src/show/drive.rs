@@ -69,12 +69,12 @@ fn write_amplification(d: &DriveReport) -> Row {
 fn placement(number: usize, handle: &HandleReport) -> Row {
     let measured = handle.write_amplification.map_or_else(|| "-".into(), |times| format!("{times:.3}"));
     let remark = format!(
-        "write amplification; {} written, {} moved, {} collected",
+        "{} written, {} moved, {} emptied",
         show_bytes(handle.written_bytes as f64),
         show_bytes(handle.moved_bytes as f64),
         counted(handle.collected, "reclaim unit")
     );
-    row(&format!("handle {number}"), measured, "1", remark)
+    row(&format!("amplification, handle {number}"), measured, "1", remark)
 }
 
 /// What the commit scheduler did with waiting requests.

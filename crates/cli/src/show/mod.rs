@@ -211,9 +211,9 @@ fn slow(tail: &Tail, width: usize, tone: ColorMode) -> String {
     format!("{}\n{bars}{held_up}", tone.paint(TextRole::Faint, &title))
 }
 
-/// What held the requests of a tail up, by reclaim unit handle; `None` without handles.
+/// What held most requests of a tail up, by reclaim unit handle; `None` without handles.
 pub(crate) fn held_up(tail: &Tail) -> Option<String> {
     let part = |by: &HeldUpShare| format!("{} of handle {} {}", by.work, by.handle, per_cent(by.share));
-    let parts: Vec<String> = tail.held_up.iter().map(part).collect();
+    let parts: Vec<String> = tail.held_up.iter().take(4).map(part).collect();
     (!parts.is_empty()).then(|| format!("held up longest by {}", parts.join(", ")))
 }
