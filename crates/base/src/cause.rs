@@ -1,5 +1,6 @@
 //! Causes of latency: every nanosecond of a request's latency has exactly one [`Cause`].
 
+use crate::fdp::HandleId;
 use crate::time::Nanos;
 
 macro_rules! causes {
@@ -112,23 +113,75 @@ causes! {
 /// Number of causes: the length of [`Cause::ALL`].
 pub const CAUSES: usize = Cause::ALL.len();
 
+/// The reclaim unit handle whose data held a request up for longest ([`crate::fdp`]): by programs of the host's
+/// data, or by collection, which reads, programs and erases. Of several pages of a request the longest counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HeldUp {
+    /// The number of the handle, with [`BY_COLLECTION`] if collection of its data held the request up.
+    by: u32,
+    time: Nanos,
+}
+
+/// See [`HeldUp::by`].
+const BY_COLLECTION: u32 = 1 << 31;
+
+impl HeldUp {
+    /// No handle.
+    pub const NONE: HeldUp = HeldUp { by: 0, time: Nanos::ZERO };
+
+    /// A handle whose programs, or the collection of whose data, held a request up for this long.
+    pub fn new(handle: HandleId, is_collection: bool, time: Nanos) -> HeldUp {
+        HeldUp { by: handle.get() | if is_collection { BY_COLLECTION } else { 0 }, time }
+    }
+
+    /// The handle; `None` if none held the request up, or the device has no handles.
+    pub fn handle(self) -> Option<HandleId> {
+        (self.time > Nanos::ZERO).then(|| HandleId::new(self.by & !BY_COLLECTION))
+    }
+
+    /// True if collection of the handle's data held the request up, false if programs of it did.
+    pub fn is_by_collection(self) -> bool {
+        self.by & BY_COLLECTION != 0
+    }
+
+    /// For how long.
+    pub fn time(self) -> Nanos {
+        self.time
+    }
+}
+
 /// The spans of one request: the time of each cause. One number per cause, so that adding, summing and
 /// copying spans is a fixed sequence of additions without branches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spans {
     nanos: [u64; CAUSES],
+    held_up: HeldUp,
 }
 
 impl Spans {
     /// Spans of zero length for every cause.
     pub const fn new() -> Spans {
-        Spans { nanos: [0; CAUSES] }
+        Spans { nanos: [0; CAUSES], held_up: HeldUp::NONE }
+    }
+
+    /// The handle whose data held the request up for longest.
+    #[inline]
+    pub fn held_up(&self) -> HeldUp {
+        self.held_up
+    }
+
+    /// Data of a handle has held the request up; of several the longest counts.
+    #[inline]
+    pub fn hold_up(&mut self, held_up: HeldUp) {
+        if held_up.time > self.held_up.time {
+            self.held_up = held_up;
+        }
     }
 
     /// Sets the span of every cause to zero.
     #[inline]
     pub fn clear(&mut self) {
-        self.nanos = [0; CAUSES];
+        *self = Spans::new();
     }
 
     /// Adds `time` to the span of `cause`.
@@ -143,6 +196,7 @@ impl Spans {
         for (sum, time) in self.nanos.iter_mut().zip(&other.nanos) {
             *sum += time;
         }
+        self.hold_up(other.held_up);
     }
 
     /// The time attributed to `cause`.
@@ -187,6 +241,23 @@ mod tests {
             spans.add(Cause::ALL[i as usize % 7], Nanos(i));
         }
         assert_eq!(spans.total(), Nanos((0..100).sum()));
+    }
+
+    #[test]
+    fn of_what_held_a_request_up_the_longest_counts() {
+        let (first, second) = (HandleId::new(0), HandleId::new(5));
+        let mut spans = Spans::new();
+        assert_eq!(spans.held_up().handle(), None);
+        spans.hold_up(HeldUp::new(first, false, Nanos(20)));
+        let mut other = Spans::new();
+        other.hold_up(HeldUp::new(second, true, Nanos(30)));
+        other.hold_up(HeldUp::new(second, false, Nanos(29)));
+        spans.extend(&other);
+        let held_up = spans.held_up();
+        assert_eq!((held_up.handle(), held_up.time()), (Some(second), Nanos(30)));
+        assert!(held_up.is_by_collection());
+        spans.clear();
+        assert_eq!(spans, Spans::new());
     }
 
     #[test]

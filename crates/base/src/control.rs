@@ -5,6 +5,7 @@
 //! non-deterministic one. [`Control::SetWindows`] announces all future windows of both kinds. A device
 //! accepts either form; one without the interface replies [`ControlReply::Unsupported`] to every call.
 
+use crate::fdp::{HandleId, HandleStatus, Statistics};
 use crate::plm;
 use crate::time::{Nanos, Time};
 
@@ -111,6 +112,20 @@ pub enum Control {
     SelectedWindow,
     /// NVMe Predictable Latency Per NVM Set log. Reading it clears the events.
     PredictableLatencyLog,
+    /// I/O Management Send, Reclaim Unit Handle Update (FDP): the next write of the handle goes to another
+    /// reclaim unit. Refused if the handle does not exist, or while no reclaim unit is free for it.
+    UpdateHandle(HandleId),
+    /// The state of a handle (FDP). Refused if it does not exist.
+    HandleStatus(HandleId),
+    /// FDP Statistics log.
+    PlacementStatistics,
+}
+
+impl Control {
+    /// True for a call of Flexible Data Placement ([`crate::fdp`]).
+    pub fn is_of_placement(self) -> bool {
+        matches!(self, Control::UpdateHandle(_) | Control::HandleStatus(_) | Control::PlacementStatistics)
+    }
 }
 
 /// The reply to a [`Control`] call.
@@ -135,6 +150,10 @@ pub enum ControlReply {
     Window(plm::Window),
     /// The log of Predictable Latency Mode.
     Log(plm::Log),
+    /// The state of a reclaim unit handle.
+    HandleStatus(HandleStatus),
+    /// The statistics of Flexible Data Placement.
+    PlacementStatistics(Statistics),
     /// The call was carried out.
     Done,
     /// The values do not fit the device or its state.

@@ -79,7 +79,8 @@ pub struct Command {
     /// For reads: complete at once with [`Status::Contended`] instead of waiting for garbage collection or
     /// for another window of the device (IODA's PL_IO flag; SOSP 2021, section 3.2).
     pub fail_fast: bool,
-    /// Write stream: data of one stream is expected to be invalidated together (0 if unused).
+    /// Write stream: data of one stream is expected to be invalidated together (0 if unused). On a device
+    /// with Flexible Data Placement the reclaim unit handle; see [`crate::fdp`].
     pub stream: u8,
     /// The submission queue that the command is in: which one matters to devices that arbitrate between
     /// queues (NVMe base specification 2.0, 3.4.4). 0 where the host has one.

@@ -13,6 +13,7 @@ pub mod control;
 pub mod device;
 pub mod digest;
 pub mod divisor;
+pub mod fdp;
 pub mod histogram;
 pub mod ids;
 pub mod mutation;

@@ -1,5 +1,5 @@
 //! The terms of NVMe Predictable Latency Mode: windows, events, and the log of a window (NVM Express
-//! Base Specification 1.4, section 8.18). Their layout as bytes is in `tailcut_ssd::nvme`.
+//! Base Specification 1.4, section 8.18). Their layout as bytes is in `tailcut_ssd::nvme::plm`.
 //!
 //! In the *deterministic window* (DTWIN) a device refrains from background work; in the *non-deterministic
 //! window* (NDWIN) it does the work that is due. Reads count in units of 4 KiB at random addresses, writes in

@@ -91,8 +91,11 @@ fn results_of(reply: ControlReply) -> Result<Option<Results>, Failure> {
             failure(Status::Unsupported, "the drive does not know this call: emulated drives do")
         }
         ControlReply::Invalid => failure(Status::Refused, "the values do not fit the drive or its state"),
-        reply
-        @ (ControlReply::PredictableLatency { .. } | ControlReply::Window(_) | ControlReply::Log(_)) => {
+        reply @ (ControlReply::PredictableLatency { .. }
+        | ControlReply::Window(_)
+        | ControlReply::Log(_)
+        | ControlReply::HandleStatus(_)
+        | ControlReply::PlacementStatistics(_)) => {
             unreachable!("nothing is asked that is answered with {reply:?}")
         }
     }

@@ -36,6 +36,14 @@ pub(crate) fn table(mut kept: request_log::RequestLog) -> Result<Columns, ArrowE
         ("latency_ns", signed::<_, Int64Type>(kept.latency)),
     ]);
     all.extend(waits);
+    if !kept.held_up.is_empty() {
+        let names = request_log::held_up_names();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        all.extend(named(vec![
+            ("held_up_by", words(kept.held_up_by, &names)?),
+            ("held_up_ns", signed::<_, Int64Type>(kept.held_up)),
+        ]));
+    }
     Columns::new(all)
 }
 

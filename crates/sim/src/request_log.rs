@@ -1,8 +1,10 @@
 //! Every request of a run, column by column, for programs that look at the requests themselves.
 
 use crate::world::{Finished, Observer};
-use tailcut_base::cause::CAUSES;
+use tailcut_base::cause::{CAUSES, HeldUp};
 use tailcut_base::config::Choice;
+use tailcut_base::fdp::HANDLES_MAX;
+use tailcut_base::ids::Id;
 use tailcut_base::{Cause, Spans, Status};
 
 /// An observer that keeps the requests of the measurement: a list for each thing that is known of them, all
@@ -39,6 +41,25 @@ pub struct RequestLog {
     pub latency: Vec<u64>,
     /// The time spent on each [`Cause`], in ns. Empty for a cause for which no request waited.
     waits: [Vec<u64>; CAUSES],
+    /// What held each request up longest, as an index of [`held_up_names`]. Empty if no request waited for
+    /// data of a reclaim unit handle.
+    pub held_up_by: Vec<u8>,
+    /// For how long, in ns; as long as `held_up_by`.
+    pub held_up: Vec<u64>,
+}
+
+/// What may hold a request up, in the order of the numbers in [`RequestLog::held_up_by`]: nothing, programs of
+/// each reclaim unit handle, collection of its data.
+pub fn held_up_names() -> Vec<String> {
+    let of = |work: &'static str| (0..HANDLES_MAX).map(move |handle| format!("{work} of handle {handle}"));
+    std::iter::once(String::new()).chain(of("programs")).chain(of("collection")).collect()
+}
+
+/// See [`held_up_names`].
+fn held_up_number(held_up: HeldUp) -> u8 {
+    let Some(handle) = held_up.handle() else { return 0 };
+    let first = if held_up.is_by_collection() { 1 + HANDLES_MAX } else { 1 };
+    (first + handle.index() % HANDLES_MAX) as u8
 }
 
 /// Every status, in the order of its numbers in [`RequestLog::status`].
@@ -70,6 +91,8 @@ impl RequestLog {
             completed: Vec::new(),
             latency: Vec::new(),
             waits: [const { Vec::new() }; CAUSES],
+            held_up_by: Vec::new(),
+            held_up: Vec::new(),
         }
     }
 
@@ -95,6 +118,14 @@ impl RequestLog {
 
     fn add_waits(&mut self, spans: &Spans) {
         let rows = self.number.len();
+        let by = held_up_number(spans.held_up());
+        if by > 0 || !self.held_up.is_empty() {
+            // Requests before the first one that was held up were not.
+            self.held_up_by.resize(rows, 0);
+            self.held_up.resize(rows, 0);
+            self.held_up_by.push(by);
+            self.held_up.push(spans.held_up().time().0);
+        }
         for (column, &nanos) in self.waits.iter_mut().zip(spans.nanos()) {
             if column.is_empty() && nanos > 0 {
                 // The first request with this cause: earlier ones have not waited for it.
@@ -178,6 +209,23 @@ mod tests {
         assert_eq!((columns.op[0], columns.source[0], columns.sector[2]), (1, 1, 16));
         assert_eq!(STATUSES[usize::from(columns.status[0])], Status::MediaError);
         assert_eq!(columns.take_waits(Cause::Cell).map(|waits| waits.len()), Some(3));
+        assert!(columns.held_up_by.is_empty() && columns.held_up.is_empty());
+    }
+
+    #[test]
+    fn what_held_a_request_up_is_kept_from_the_first_that_was() {
+        let names = held_up_names();
+        assert_eq!((names.len(), names[1].as_str()), (1 + 2 * HANDLES_MAX, "programs of handle 0"));
+        let mut columns = RequestLog::new(10);
+        end(&mut columns, 0, &[(Cause::Cell, 5)], true);
+        let mut spans = Spans::new();
+        spans.hold_up(HeldUp::new(tailcut_base::fdp::HandleId::new(3), true, Nanos(70)));
+        columns.add_waits(&spans);
+        columns.number.push(1);
+        end(&mut columns, 2, &[(Cause::Cell, 5)], true);
+        let by: Vec<&str> = columns.held_up_by.iter().map(|&by| names[usize::from(by)].as_str()).collect();
+        assert_eq!(by, ["", "collection of handle 3", ""]);
+        assert_eq!(columns.held_up, [0, 70, 0]);
     }
 
     #[test]

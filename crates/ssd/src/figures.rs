@@ -5,6 +5,7 @@ use crate::holder::{HOLDERS, Holder};
 use crate::counters::Counters;
 use crate::frontend::cache::CacheCounts;
 use crate::request::Kind;
+use tailcut_base::fdp::HANDLES_MAX;
 use tailcut_base::{Nanos, Time};
 
 /// Shares of the time of all LUNs, adding up to 1.
@@ -74,6 +75,29 @@ pub struct Figures {
     pub link_busy: [Nanos; 2],
     /// Bytes transferred in each direction of the link: to the host, to the device.
     pub link_bytes: [u64; 2],
+    /// What became of the data of each reclaim unit handle; zeros beyond those that the drive has.
+    pub handles: [HandleFigures; HANDLES_MAX],
+}
+
+/// Data of one reclaim unit handle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct HandleFigures {
+    /// Bytes of the host written to flash through the handle.
+    pub written: u64,
+    /// Bytes of its data that collection has moved.
+    pub moved: u64,
+    /// Superblocks collected whose data was mostly of this handle.
+    pub collected: u64,
+}
+
+impl HandleFigures {
+    fn since(self, earlier: HandleFigures) -> HandleFigures {
+        HandleFigures {
+            written: self.written - earlier.written,
+            moved: self.moved - earlier.moved,
+            collected: self.collected - earlier.collected,
+        }
+    }
 }
 
 impl Figures {
@@ -109,6 +133,7 @@ impl Figures {
             channels: self.channels,
             link_busy: std::array::from_fn(|i| self.link_busy[i].saturating_sub(earlier.link_busy[i])),
             link_bytes: less(self.link_bytes, earlier.link_bytes),
+            handles: std::array::from_fn(|handle| self.handles[handle].since(earlier.handles[handle])),
         }
     }
 

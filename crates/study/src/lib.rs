@@ -11,6 +11,7 @@ mod beyond_degraded;
 mod beyond_epochs;
 mod beyond_epochs_sets;
 mod beyond_kv;
+mod beyond_placement;
 mod beyond_prediction;
 mod beyond_read_importance;
 mod beyond_window;
@@ -135,6 +136,7 @@ pub fn all() -> &'static [&'static dyn Study] {
         &beyond_completion::Completion,
         &array_tail::ArrayTail,
         &beyond_degraded::Degraded,
+        &beyond_placement::Placement,
         &shin_4::ReadTail,
         &shin_6::Readers,
         &shin_t5_2::StoredItems,

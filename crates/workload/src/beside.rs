@@ -42,6 +42,14 @@ impl FurtherSources {
         named.filter(|(_, beside)| beside.enabled).map(|(name, beside)| (name, &beside.source))
     }
 
+    /// Lets a source run; `place` counts from the third source.
+    ///
+    /// # Panics
+    /// If there are fewer places.
+    pub fn enable(&mut self, place: usize, source: SyntheticConfig) {
+        self.0[place] = BesideConfig { enabled: true, source };
+    }
+
     /// None of them runs any more.
     pub fn disable(&mut self) {
         self.0.iter_mut().for_each(|beside| beside.enabled = false);

@@ -36,6 +36,8 @@ pub(super) struct Slow {
     pub latency: Nanos,
     /// The cause of the request's longest wait, and its length.
     pub most: (Cause, Nanos),
+    /// What held the request up longest, by reclaim unit handle; empty if no handle did.
+    pub held_up_by: String,
 }
 
 impl SavedRun {
@@ -108,6 +110,7 @@ impl SavedRun {
             ["number", "due_ns", "completed_ns", "latency_ns"].map(|name| table.column(name));
         let (number, due, completed, latency) = (number?, due?, completed?, latency?);
         let (op, class, causes) = (table.column("op")?, table.column("class")?, table.causes()?);
+        let held_up_by = table.column("held_up_by").ok();
         let mut slowest = Vec::new();
         for (line, row) in table.rows() {
             let read = |column: usize| table.number(line, &row, column);
@@ -124,6 +127,7 @@ impl SavedRun {
                 completed: Time(read(completed)?),
                 latency: Nanos(read(latency)?),
                 most,
+                held_up_by: held_up_by.and_then(|column| row.get(column)).unwrap_or(&"").to_string(),
             });
         }
         Ok(slowest)

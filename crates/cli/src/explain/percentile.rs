@@ -5,7 +5,7 @@ use super::kept::{SavedRun, Slow};
 use super::selection::Selection;
 use crate::failure::Failure;
 use crate::format::{counted, short_time};
-use crate::show::waits;
+use crate::show::{held_up, waits};
 use crate::terminal::{Align, ColorMode, Table, TextRole, window};
 use serde::Serialize;
 use std::io::Write;
@@ -81,6 +81,7 @@ pub(super) fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Resu
     // The run has kept the waits of its slowest requests one by one.
     if let Some(exact) = selected.slowest.iter().find(|exact| exact.requests == tail.requests) {
         tail.waits.clone_from(&exact.waits);
+        tail.held_up.clone_from(&exact.held_up);
     }
     tail.from_ns = tail.from_ns.min(slowest_ns);
     let in_drive = match tail.waits.first() {
@@ -185,6 +186,7 @@ fn show(
         show_time(mean)
     ));
     text += &waits::bars(&tail.waits, width, tone);
+    text += &held_up(tail).map_or_else(String::new, |line| format!("  {line}\n"));
     if !make_up.in_drive.is_empty() {
         let held: f64 = make_up.in_drive.iter().map(|wait| wait.mean_ns).sum();
         text += &heading(&format!(
@@ -263,7 +265,10 @@ fn listed(slowest: &[Slow], tone: ColorMode) -> String {
             slow.op.clone(),
             format!("{:.6} s", slow.due.as_secs_f64()),
             short_time(slow.latency.0 as f64),
-            format!("{}, {}", cause.label(), short_time(time.0 as f64)),
+            match slow.held_up_by.as_str() {
+                "" => format!("{}, {}", cause.label(), short_time(time.0 as f64)),
+                by => format!("{}, {}; {by}", cause.label(), short_time(time.0 as f64)),
+            },
         ]);
     }
     format!("{table}\n")

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
+use tailcut_base::cause::HeldUp;
 use tailcut_base::config::Choice;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::{Cause, Op};
@@ -104,10 +105,12 @@ fn causes() -> String {
 }
 
 fn slowest(file: &mut dyn Write, requests: &[SlowRequest]) -> io::Result<()> {
+    let has_handles = requests.iter().any(|r| r.spans.held_up().handle().is_some());
     writeln!(
         file,
-        "number,source,op,class,status,sector,sectors,due_ns,submitted_ns,completed_ns,latency_ns,{}",
-        causes()
+        "number,source,op,class,status,sector,sectors,due_ns,submitted_ns,completed_ns,latency_ns,{}{}",
+        causes(),
+        if has_handles { ",held_up_by,held_up_ns" } else { "" }
     )?;
     for r in requests {
         let mut sums = [0u64; Cause::ALL.len()];
@@ -118,15 +121,23 @@ fn slowest(file: &mut dyn Write, requests: &[SlowRequest]) -> io::Result<()> {
         write!(file, ",{},{}", r.sector, r.sectors)?;
         write!(file, ",{},{},{},{}", r.due.0, r.submitted.0, r.completed.0, r.latency.0)?;
         write_sums(file, &sums)?;
+        if has_handles {
+            let held_up = r.spans.held_up();
+            write!(file, ",{},{}", held_up_by(held_up), held_up.time().0)?;
+        }
+        writeln!(file)?;
     }
     Ok(())
 }
 
+/// What held a request up longest, as in `collection of handle 3`; empty if no handle did.
+fn held_up_by(held_up: HeldUp) -> String {
+    let work = if held_up.is_by_collection() { "collection" } else { "programs" };
+    held_up.handle().map_or_else(String::new, |handle| format!("{work} of handle {handle}"))
+}
+
 fn write_sums(file: &mut dyn Write, sums: &[u64]) -> io::Result<()> {
-    for sum in sums {
-        write!(file, ",{sum}")?;
-    }
-    writeln!(file)
+    sums.iter().try_for_each(|sum| write!(file, ",{sum}"))
 }
 
 fn attribution(file: &mut dyn Write, stats: &Stats) -> io::Result<()> {
@@ -148,6 +159,7 @@ fn rows(file: &mut dyn Write, kind: &str, stats: &OpStats) -> io::Result<()> {
     for (from, count, sums) in stats.attribution.rows() {
         write!(file, "{kind},{},{count}", from.0)?;
         write_sums(file, sums)?;
+        writeln!(file)?;
     }
     Ok(())
 }

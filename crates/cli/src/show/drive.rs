@@ -5,7 +5,7 @@ use crate::format::{counted, per_cent};
 use crate::terminal::{Align, ColorMode, Table};
 use tailcut_base::quantity::{show_bytes, show_count, show_time, show_years};
 use tailcut_sim::Report;
-use tailcut_sim::report::DriveReport;
+use tailcut_sim::report::{DriveReport, HandleReport};
 
 /// The statistics of the drive, each figure beside its value on an ideal drive.
 pub(super) fn table(report: &Report, detail: Detail, tone: ColorMode) -> String {
@@ -46,6 +46,7 @@ fn rows(report: &Report, detail: Detail) -> Vec<Row> {
     if is_full {
         rows.extend(spared_work(d));
     }
+    rows.extend(d.handles.iter().enumerate().map(|(number, handle)| placement(number, handle)));
     rows.push(buffer(d));
     rows.extend(cache(d, detail));
     if d.failures + d.bad_blocks > 0 {
@@ -62,6 +63,18 @@ fn write_amplification(d: &DriveReport) -> Row {
     };
     let remark = format!("{} user, {} gc programs", count(d.programs.user), count(d.programs.gc));
     row("write amplification", measured, "1", remark)
+}
+
+/// Write amplification of the data of a reclaim unit handle.
+fn placement(number: usize, handle: &HandleReport) -> Row {
+    let measured = handle.write_amplification.map_or_else(|| "-".into(), |times| format!("{times:.3}"));
+    let remark = format!(
+        "{} written, {} moved, {} emptied",
+        show_bytes(handle.written_bytes as f64),
+        show_bytes(handle.moved_bytes as f64),
+        counted(handle.collected, "reclaim unit")
+    );
+    row(&format!("amplification, handle {number}"), measured, "1", remark)
 }
 
 /// What the commit scheduler did with waiting requests.

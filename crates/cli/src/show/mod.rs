@@ -13,7 +13,7 @@ pub mod waits;
 use crate::format::{counted, per_cent};
 use crate::terminal::{ColorMode, TextRole, wrapped};
 use tailcut_base::quantity::{show_bytes, show_count, show_time};
-use tailcut_sim::report::{SteadyReport, Tail};
+use tailcut_sim::report::{HeldUpShare, SteadyReport, Tail};
 use tailcut_sim::world::Overload;
 use tailcut_sim::{Report, Scenario};
 use tailcut_ssd::precondition::PreparedState;
@@ -206,5 +206,14 @@ fn slow(tail: &Tail, width: usize, tone: ColorMode) -> String {
         show_time(tail.from_ns as f64),
         show_time(mean)
     );
-    format!("{}\n{}", tone.paint(TextRole::Faint, &title), waits::bars(&tail.waits, width, tone))
+    let bars = waits::bars(&tail.waits, width, tone);
+    let held_up = held_up(tail).map_or_else(String::new, |line| format!("  {line}\n"));
+    format!("{}\n{bars}{held_up}", tone.paint(TextRole::Faint, &title))
+}
+
+/// What held most requests of a tail up, by reclaim unit handle; `None` without handles.
+pub(crate) fn held_up(tail: &Tail) -> Option<String> {
+    let part = |by: &HeldUpShare| format!("{} of handle {} {}", by.work, by.handle, per_cent(by.share));
+    let parts: Vec<String> = tail.held_up.iter().take(4).map(part).collect();
+    (!parts.is_empty()).then(|| format!("held up longest by {}", parts.join(", ")))
 }

@@ -7,6 +7,7 @@
 //! On a server with several drives, a request begins with `@` and the name of the drive.
 
 use tailcut_base::control::{Control, ControlReply, GcThresholds, Windows};
+use tailcut_base::fdp::{HandleId, HandleStatus, Statistics};
 use tailcut_base::plm::{Config, Log, State, Window};
 use tailcut_base::quantity::parse_time;
 use tailcut_base::{BadValue, Time};
@@ -129,6 +130,9 @@ fn call<'l>(name: &str, words: &mut impl Iterator<Item = &'l str>, now: Time) ->
         }),
         "selected-window" => Control::SelectedWindow,
         "predictable-latency-log" => Control::PredictableLatencyLog,
+        "update-handle" => Control::UpdateHandle(handle(name, words)?),
+        "handle-status" => Control::HandleStatus(handle(name, words)?),
+        "placement-statistics" => Control::PlacementStatistics,
         _ => return Err(BadValue::new(format!("'{name}' is not known: try 'help'"))),
     })
 }
@@ -141,6 +145,15 @@ fn count<'l>(name: &str, what: &str, words: &mut impl Iterator<Item = &'l str>) 
     let word = word(name, what, words)?;
     word.parse().map_err(|_| {
         BadValue::new(format!("{name} {what}: '{word}' is no number of blocks; write one such as 8"))
+    })
+}
+
+fn handle<'l>(name: &str, words: &mut impl Iterator<Item = &'l str>) -> Result<HandleId, BadValue> {
+    let word = word(name, "HANDLE", words)?;
+    word.parse().map(HandleId::new).map_err(|_| {
+        BadValue::new(format!(
+            "{name} HANDLE: '{word}' is no number of a reclaim unit handle; the first is 0"
+        ))
     })
 }
 
@@ -186,6 +199,14 @@ pub fn show_reply(call: &Control, reply: &ControlReply) -> String {
             "Predictable Latency Mode is off, so no window is selected; 'run-gc' and 'is-ready-for-read' do \
                 without it",
         ),
+        (ControlReply::Invalid, Control::HandleStatus(handle)) => format!(
+            "handle-status {handle}: the drive has no such reclaim unit handle (device.fdp.handles); the first \
+             is 0"
+        ),
+        (ControlReply::Invalid, Control::UpdateHandle(handle)) => format!(
+            "update-handle {handle}: the drive has no such reclaim unit handle, or no reclaim unit is free; \
+             'handle-status {handle}' tells which"
+        ),
         (reply, _) => return show(reply),
     };
     refusal(&why)
@@ -206,6 +227,16 @@ pub fn show(reply: &ControlReply) -> String {
         ControlReply::Window(Window::Deterministic) => String::from("deterministic\n"),
         ControlReply::Window(Window::NonDeterministic) => String::from("non-deterministic\n"),
         ControlReply::Log(log) => show_log(log),
+        ControlReply::HandleStatus(HandleStatus { available, host_written, moved, collected }) => format!(
+            "available {available} bytes\nwritten {host_written} bytes\nmoved {moved} bytes\ncollected \
+             {collected} reclaim units\n"
+        ),
+        ControlReply::PlacementStatistics(Statistics { host_written, media_written, media_erased }) => {
+            format!(
+                "host written {host_written} bytes\nmedia written {media_written} bytes\nmedia erased \
+                 {media_erased} bytes\n"
+            )
+        }
         ControlReply::Done => String::from("done\n"),
         ControlReply::Invalid => String::from("refused: the values do not fit the drive or its state\n"),
         ControlReply::Unsupported => String::from("refused: the drive does not know this call\n"),
@@ -266,6 +297,9 @@ get-predictable-latency            configuration of predictable latency mode (NV
 select-window WINDOW               deterministic or non-deterministic
 selected-window                    the window that is selected
 predictable-latency-log            log page of predictable latency mode
+update-handle HANDLE               write data of a handle to another reclaim unit from now on (NVMe FDP)
+handle-status HANDLE               room, data and collections of a reclaim unit handle
+placement-statistics               bytes written by the host, written to flash, and erased (NVMe FDP)
 @DRIVE REQUEST                     any request, to one of several drives
 ";
 

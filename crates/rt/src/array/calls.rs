@@ -99,5 +99,7 @@ fn only_asks(call: Control) -> bool {
             | Control::IsGcRunning
             | Control::GetPredictableLatency
             | Control::SelectedWindow
+            | Control::HandleStatus(_)
+            | Control::PlacementStatistics
     )
 }

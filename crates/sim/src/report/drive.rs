@@ -7,7 +7,7 @@ use tailcut_base::{Device, SECTOR_BYTES};
 use tailcut_ssd::config::CommitPolicy;
 use tailcut_ssd::holder::Holder;
 use tailcut_ssd::request::Kind;
-use tailcut_ssd::{Breakdown, CacheCounts, Figures, Probe, Ssd};
+use tailcut_ssd::{Breakdown, CacheCounts, Figures, HandleFigures, Probe, Ssd};
 
 /// The statistics of a drive during the measurement. Utilisations are shares, 0 … 1, of the time of all
 /// parts of a kind.
@@ -90,6 +90,9 @@ pub struct DriveReport {
     pub buffer: ReadHits,
     /// Hits of the read cache and the outcome of reading ahead; `None` if there is no cache.
     pub cache: Option<CacheReport>,
+    /// Data of each reclaim unit handle; none without data placement (`device.fdp`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub handles: Vec<HandleReport>,
     /// Flash commands (page reads, page programs, block erases) per second.
     flash_commands_per_s: f64,
 }
@@ -175,6 +178,19 @@ pub struct CacheReport {
     pub in_vain: u64,
 }
 
+/// Data of one reclaim unit handle, in the order of their numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HandleReport {
+    /// Bytes of the host that were written to flash through the handle.
+    pub written_bytes: u64,
+    /// Bytes of its data that collection moved.
+    pub moved_bytes: u64,
+    /// Bytes written to flash for each byte of the host; `None` if nothing was written. Limit: 1.
+    pub write_amplification: Option<f64>,
+    /// Reclaim units that collection emptied and whose data was mostly of this handle.
+    pub collected: u64,
+}
+
 /// Hits of the DRAM buffer, in pages.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReadHits {
@@ -250,6 +266,7 @@ impl DriveReport {
                 pages_written: f.counts.host_pages_written,
             },
             cache: cache(ssd, f),
+            handles: handles(ssd, f),
             flash_commands_per_s: if seconds > 0.0 { f.flash_commands() as f64 / seconds } else { 0.0 },
         }
     }
@@ -266,6 +283,18 @@ fn cache<P: Probe>(ssd: &Ssd<P>, figures: &Figures) -> Option<CacheReport> {
     let (hit_rate, met_rate) = (share(hits), share(met));
     let report = CacheReport { hits, hit_rate, met_rate, read_ahead: begun, used, met, in_vain };
     (ssd.config().cache.size > 0).then_some(report)
+}
+
+fn handles<P: Probe>(ssd: &Ssd<P>, figures: &Figures) -> Vec<HandleReport> {
+    let fdp = &ssd.config().fdp;
+    let count = if fdp.is_on() { fdp.handles as usize } else { 0 };
+    let handle = |&HandleFigures { written, moved, collected }: &HandleFigures| HandleReport {
+        written_bytes: written,
+        moved_bytes: moved,
+        write_amplification: (written > 0).then(|| (written + moved) as f64 / written as f64),
+        collected,
+    };
+    figures.handles[..count].iter().map(handle).collect()
 }
 
 fn preemptions(figures: &Figures) -> Preemptions {

@@ -23,7 +23,9 @@ pub use array::{
 };
 pub use curve::{Curve, PERCENTILES, Point};
 pub use detail::{BANDS, Band, Detail, KindDetail};
-pub use drive::{DriveReport, Preemptions, Programs, ReadHits, TimeBreakdown, Transactions, Wear};
+pub use drive::{
+    DriveReport, HandleReport, Preemptions, Programs, ReadHits, TimeBreakdown, Transactions, Wear,
+};
 pub use host::{CpuShare, HostReport};
 pub use kv::KvReport;
 pub use lifetime::Lifetime;
@@ -31,7 +33,7 @@ pub use limits::{Bare, Demand, Resource};
 pub use requests::{KindReport, class_kind};
 pub use steady::SteadyReport;
 pub use store::{OperationReport, StoreReport};
-pub use waits::{TAILS, Tail, Wait};
+pub use waits::{HeldUpShare, TAILS, Tail, Wait};
 
 use crate::scenario::Scenario;
 use crate::storage::Storage;

@@ -1,6 +1,6 @@
 //! What slow requests waited for.
 
-use crate::world::{Attribution, Part, Share, SlowRequest, rank_of};
+use crate::world::{Attribution, HeldUpCounts, Part, Share, SlowRequest, count_held_up, held_up_by, rank_of};
 use serde::{Deserialize, Serialize};
 use tailcut_base::histogram::LatencyHistogram;
 
@@ -21,6 +21,40 @@ pub struct Tail {
     pub from_ns: u64,
     /// What these requests waited for, the largest part first.
     pub waits: Vec<Wait>,
+    /// Whose data held them up, where the drive has reclaim unit handles: what most of them waited for
+    /// longest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held_up: Vec<HeldUpShare>,
+}
+
+/// Requests that waited longest for work on the data of one reclaim unit handle.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HeldUpShare {
+    /// Number of the handle, from 0.
+    pub handle: u32,
+    /// `programs` of the host's data or `collection`, which reads, programs and erases.
+    pub work: String,
+    /// Share of the requests, 0 … 1; those that no handle held up are in none.
+    pub share: f64,
+}
+
+impl HeldUpShare {
+    /// The shares that are not zero, of `requests` requests, the largest first.
+    fn list(requests: u64, counts: &HeldUpCounts) -> Vec<HeldUpShare> {
+        let mut shares: Vec<HeldUpShare> = counts
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count > 0)
+            .map(|(place, &count)| {
+                let (handle, is_collection) = held_up_by(place);
+                let work = if is_collection { "collection" } else { "programs" };
+                let share = count as f64 / requests.max(1) as f64;
+                HeldUpShare { handle: handle.get(), work: work.into(), share }
+            })
+            .collect();
+        shares.sort_by(|a, b| b.share.total_cmp(&a.share));
+        shares
+    }
 }
 
 /// One cause's part in a set of requests.
@@ -45,11 +79,18 @@ impl Tail {
     ) -> Tail {
         let requests = rank_of(attribution.count(), share).min(attribution.count());
         let from = latency.percentile(Tail::percentile_of_fastest(latency.count(), share));
-        let part = match known.get(..requests as usize) {
-            Some(slowest) => Part::of(slowest.iter().map(|slow| &slow.spans)),
-            None => attribution.slowest(requests, latency.sum_of_highest(requests)),
+        let (part, held_up) = match known.get(..requests as usize) {
+            Some(slowest) => {
+                let spans = || slowest.iter().map(|slow| &slow.spans);
+                (Part::of(spans()), count_held_up(spans()))
+            }
+            None => {
+                let part = attribution.slowest(requests, latency.sum_of_highest(requests));
+                (part, attribution.held_up(requests))
+            }
         };
-        Tail { share, requests, from_ns: from.0, waits: Wait::list(&part.shares()) }
+        let held_up = HeldUpShare::list(requests, &held_up);
+        Tail { share, requests, from_ns: from.0, waits: Wait::list(&part.shares()), held_up }
     }
 
     /// The percentile of `count` requests, 0 … 100, at which the fastest of the slowest `share` (0 … 1)

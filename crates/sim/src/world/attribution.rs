@@ -1,7 +1,9 @@
 //! The waits of requests, by latency and cause.
 
-use tailcut_base::cause::CAUSES;
+use tailcut_base::cause::{CAUSES, HeldUp};
+use tailcut_base::fdp::{HANDLES_MAX, HandleId};
 use tailcut_base::histogram::rank_at;
+use tailcut_base::ids::Id;
 use tailcut_base::{Cause, Nanos, Spans};
 
 /// Buckets per doubling of latency: their width is 1/32 of their value.
@@ -14,6 +16,29 @@ const ROWS: usize = 60 * PER_OCTAVE;
 pub struct Attribution {
     counts: Vec<u64>,
     nanos: Vec<u64>,
+    /// Requests of each row by what held them up longest; empty unless a device has handles.
+    held_up: Vec<HeldUpCounts>,
+}
+
+/// Requests by what held them up longest: programs of each reclaim unit handle, then collection of its data.
+pub type HeldUpCounts = [u64; 2 * HANDLES_MAX];
+
+/// What a place in [`HeldUpCounts`] is for: the handle, and whether it is collection.
+pub fn held_up_by(place: usize) -> (HandleId, bool) {
+    (HandleId::at(place % HANDLES_MAX), place >= HANDLES_MAX)
+}
+
+/// The place in [`HeldUpCounts`] of what held a request up; `None` if no handle did.
+fn place_of(held_up: HeldUp) -> Option<usize> {
+    let handle = held_up.handle()?.index() % HANDLES_MAX;
+    Some(if held_up.is_by_collection() { HANDLES_MAX + handle } else { handle })
+}
+
+/// Counts requests by what held them up.
+pub fn count_held_up<'s>(requests: impl Iterator<Item = &'s Spans>) -> HeldUpCounts {
+    let mut counts = HeldUpCounts::default();
+    requests.filter_map(|spans| place_of(spans.held_up())).for_each(|place| counts[place] += 1);
+    counts
 }
 
 /// One cause's share in a set of requests.
@@ -87,7 +112,7 @@ impl Default for Attribution {
 impl Attribution {
     /// An attribution without any requests.
     pub fn new() -> Attribution {
-        Attribution { counts: vec![0; ROWS], nanos: vec![0; ROWS * CAUSES] }
+        Attribution { counts: vec![0; ROWS], nanos: vec![0; ROWS * CAUSES], held_up: Vec::new() }
     }
 
     /// Adds a request with its latency and the spans that make it up.
@@ -99,10 +124,41 @@ impl Attribution {
         for (sum, time) in sums.iter_mut().zip(spans.nanos()) {
             *sum += time;
         }
+        if let Some(place) = place_of(spans.held_up()) {
+            self.count_held_up(row, place);
+        }
+    }
+
+    #[cold]
+    fn count_held_up(&mut self, row: usize, place: usize) {
+        self.held_up.resize(ROWS, HeldUpCounts::default());
+        self.held_up[row][place] += 1;
+    }
+
+    /// What held the `count` slowest requests up longest. Of the bucket that is only in part among them, each
+    /// request counts as an average one.
+    pub fn held_up(&self, count: u64) -> HeldUpCounts {
+        let mut sums = HeldUpCounts::default();
+        let mut left = count;
+        for row in (0..self.held_up.len()).rev().filter(|&row| self.counts[row] > 0) {
+            let (all, taken) = (self.counts[row], self.counts[row].min(left));
+            left -= taken;
+            for (sum, &n) in sums.iter_mut().zip(&self.held_up[row]) {
+                *sum += n * taken / all;
+            }
+            if left == 0 {
+                break;
+            }
+        }
+        sums
     }
 
     /// Adds the requests of `other`.
     pub fn merge(&mut self, other: &Attribution) {
+        self.held_up.resize(self.held_up.len().max(other.held_up.len()), HeldUpCounts::default());
+        for (sums, counts) in self.held_up.iter_mut().zip(&other.held_up) {
+            sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        }
         for (sum, x) in self.counts.iter_mut().zip(&other.counts) {
             *sum += x;
         }

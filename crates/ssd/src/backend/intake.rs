@@ -59,6 +59,7 @@ impl Backend {
         let lun = request.lun;
         let id = self.requests.add(request);
         self.requests.snapshot(id, self.luns[lun].account(now));
+        self.begin_wait_for_handles(now, id);
         id
     }
 
@@ -81,6 +82,7 @@ impl Backend {
     pub(crate) fn wait_anew(&mut self, now: Time, id: RequestId) {
         let account = self.account_of(now, id);
         self.requests.snapshot(id, account);
+        self.begin_wait_for_handles(now, id);
     }
 
     /// Commits a request again as if it had come at `now`.

@@ -11,6 +11,7 @@
 //! - [`preemption`]: programs and erases that make room for reads;
 //! - [`levelling`]: programs that move to idle LUNs;
 //! - [`contention`]: what a read that may fail fast would wait for;
+//! - [`handles`]: whose data a LUN works on;
 //! - [`quiesce`]: whether a LUN is at rest;
 //! - [`spans`]: where the time of a request went.
 
@@ -19,6 +20,7 @@ mod choice;
 pub mod commit;
 mod contention;
 mod figures;
+mod handles;
 mod intake;
 mod jitter;
 mod levelling;
@@ -53,6 +55,7 @@ use crate::request::RequestId;
 use crate::sets::Sets;
 use crate::timers::{DriveTimers, Timer};
 use figures::Occupancy;
+use handles::HandleAccounts;
 use jitter::Jitter;
 use levelling::Levelling;
 use preemption::Preemption;
@@ -74,6 +77,8 @@ pub(crate) struct Backend {
     luns: Luns,
     buses: Buses,
     requests: Requests,
+    /// Present when the drive has several reclaim unit handles.
+    handles: Option<Box<HandleAccounts>>,
     scheduler: Scheduler,
     preemption: Preemption,
     levelling: Levelling,
@@ -132,6 +137,7 @@ impl Backend {
             luns: Luns::new(geometry),
             buses: Buses::new(geometry, &config.bus),
             requests: Requests::default(),
+            handles: config.fdp.is_on().then(|| Box::new(HandleAccounts::new(geometry.luns()))),
             scheduler: Scheduler::new(&config.schedule, geometry),
             preemption: Preemption::new(&config.preempt, geometry, seed),
             levelling: Levelling::new(geometry, sets),

@@ -29,6 +29,7 @@ impl Backend {
     ) {
         let (t, waited) = (&self.luns[self.requests[id].lun].transaction, self.requests.waited(id));
         let (mut waited, mut for_own_data) = (*waited, Nanos::ZERO);
+        spans.hold_up(self.held_up(id));
         if !served.is_empty() {
             let for_chip = self.wait_for_own_pages(id, served, &mut waited);
             if t.kind.is_read() {
@@ -103,7 +104,7 @@ impl Backend {
     /// How a program whose transaction ends now has spent its time.
     #[inline]
     pub(crate) fn program_time(&self, now: Time, id: RequestId) -> ProgramTime {
-        ProgramTime::new(now.since(self.requests[id].since), self.requests.waited(id))
+        ProgramTime::new(now.since(self.requests[id].since), self.requests.waited(id), self.held_up(id))
     }
 
     /// The time from `mark` until a memory request could have begun its only attempt; none if it could

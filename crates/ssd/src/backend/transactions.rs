@@ -170,6 +170,7 @@ impl Backend {
         self.left_committed(lun, id);
         let account = self.luns[lun].account(now);
         self.requests.settle(id, &account);
+        self.end_wait_for_handles(now, id);
         if matches!(lane.kind(), Kind::UserWrite | Kind::GcWrite) {
             upper.begin_program(self.layout.plane_at(lun, place), &mut self.requests[id]);
         }

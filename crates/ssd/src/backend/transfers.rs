@@ -114,7 +114,7 @@ impl Backend {
             }
             _ => self.buses.take(channel, now, command),
         }
-        self.luns.seize(now, lun, holder_of(kind));
+        self.seize(now, lun, holder_of(kind));
         let u = &mut self.luns[lun];
         u.phase = Phase::Cell;
         u.transaction.begin(now, command, now + cell);
@@ -317,12 +317,13 @@ impl Backend {
     pub(crate) fn give_back(&mut self, now: Time, lun: LunId) {
         self.luns[lun].phase = Phase::Idle;
         self.luns.release(now, lun);
+        self.end_handle(now, lun);
         self.scheduler.released(lun);
     }
 
     /// Resumes what was suspended at a LUN, or begins it anew: its cells are at work again.
     pub(super) fn seize_again(&mut self, now: Time, lun: LunId, end: Time) {
-        self.luns.seize(now, lun, holder_of(self.luns[lun].transaction.kind));
+        self.seize(now, lun, holder_of(self.luns[lun].transaction.kind));
         self.timers.set(Timer::Lun(lun), end);
     }
 }

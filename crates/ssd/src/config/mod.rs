@@ -3,6 +3,7 @@
 mod buffer;
 mod bus;
 mod cache;
+mod fdp;
 mod ftl;
 mod link;
 mod pacing;
@@ -16,6 +17,7 @@ mod superblock;
 pub use buffer::{BufferConfig, DramConfig};
 pub use bus::{Arbitration, BusConfig};
 pub use cache::CacheConfig;
+pub use fdp::FdpConfig;
 pub use ftl::{Allocation, FtlConfig, MappingLevel, Order, SPARE_MOST, VictimPolicy};
 pub use link::LinkConfig;
 pub use pacing::{PacingConfig, PacingMode};
@@ -178,6 +180,8 @@ pub struct SsdConfig {
     pub ftl: FtlConfig,
     /// How blocks form superblocks; only for the mapping by superblock.
     pub superblock: SuperblockConfig,
+    /// Reclaim unit handles of Flexible Data Placement; only for the mapping by superblock.
+    pub fdp: FdpConfig,
     /// Choice of victims of garbage collection, and when it begins and ends.
     pub gc: GcConfig,
     /// When wear levelling empties blocks that have been erased less often than others.
@@ -212,6 +216,7 @@ impl Configure for SsdConfig {
         visit.section("cache", "The read cache, and reading ahead.", &mut self.cache);
         visit.section("ftl", "Translation and allocation.", &mut self.ftl);
         visit.section("superblock", "Superblocks (ftl.mapping = \"superblock\").", &mut self.superblock);
+        visit.section("fdp", "Flexible Data Placement (NVMe FDP).", &mut self.fdp);
         visit.section("gc", "Garbage collection.", &mut self.gc);
         visit.section("wear", "Wear levelling.", &mut self.wear);
         visit.section("sets", "NVM sets: parts with flash and addresses of their own.", &mut self.sets);
@@ -243,6 +248,9 @@ impl Configure for SsdConfig {
         if let Err(Problem { key, message }) = self.check_superblocks() {
             visit.problem(key, message);
         }
+        if let Err(Problem { key, message }) = self.check_fdp() {
+            visit.problem(key, message);
+        }
         if let Err(BadValue { message }) = self.check_cache() {
             visit.problem("cache.size", message);
         }
@@ -269,7 +277,8 @@ impl SsdConfig {
 
     /// Blocks of a plane that hold no data for good: open ones, the reserve, and those kept free.
     pub fn blocks_kept(&self) -> u32 {
-        self.ftl.streams + 1 + self.gc_reserve().max(self.gc.low) + 1
+        let open = self.ftl.streams.max(self.fdp.handles) + self.fdp.destinations();
+        open + self.gc_reserve().max(self.gc.low) + 1
     }
 
     /// What preemption needs of the rest.

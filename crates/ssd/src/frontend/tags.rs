@@ -153,6 +153,7 @@ impl TaggedCommand {
         let waited = now.since(self.mark);
         let for_collection = clock.collections_part(&self.room, waited);
         self.spans.add(Cause::BufferFullGc, for_collection);
+        self.spans.hold_up(clock.held_up(for_collection));
         self.spans.add(Cause::BufferFull, waited - for_collection);
         (self.room, self.mark) = (clock, now);
     }

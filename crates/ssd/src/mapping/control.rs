@@ -43,6 +43,15 @@ impl Mapping {
             Control::GetPredictableLatency => self.predictable_latency(set),
             Control::SelectWindow(window) => self.select_window(now, set, window),
             Control::SelectedWindow => self.selected_window(set),
+            Control::UpdateHandle(handle) => self.update_handle(now, handle),
+            Control::HandleStatus(handle) => match self.handle_status(handle) {
+                Some(status) => ControlReply::HandleStatus(status),
+                None if self.config.fdp.is_on() => ControlReply::Invalid,
+                None => ControlReply::Unsupported,
+            },
+            Control::PlacementStatistics => self
+                .placement_statistics()
+                .map_or(ControlReply::Unsupported, ControlReply::PlacementStatistics),
             Control::IsReadyForRead | Control::PredictableLatencyLog => ControlReply::Unsupported,
         }
     }

@@ -101,5 +101,6 @@ impl Mapping {
     /// of an entry of the buffer, if there is one.
     pub(crate) fn check(&self, old: impl Fn(EntryId) -> Option<PhysicalPage>) {
         self.ftl.check(&self.nand, old);
+        self.check_placement();
     }
 }

@@ -6,9 +6,9 @@ mod products;
 
 use crate::config::{
     Allocation, Arbitration, BufferConfig, BusConfig, CacheConfig, ChipPolicy, Classes, CommitPolicy,
-    DramConfig, FailFast, FtlConfig, GcConfig, Handling, LinkConfig, MappingLevel, Order, PacingConfig,
-    PreemptConfig, Preset, Protocol, QueueArbitration, QueueConfig, ScheduleConfig, SetsConfig, SsdConfig,
-    SuperblockConfig, VictimPolicy, WearConfig,
+    DramConfig, FailFast, FdpConfig, FtlConfig, GcConfig, Handling, LinkConfig, MappingLevel, Order,
+    PacingConfig, PreemptConfig, Preset, Protocol, QueueArbitration, QueueConfig, ScheduleConfig, SetsConfig,
+    SsdConfig, SuperblockConfig, VictimPolicy, WearConfig,
 };
 use crate::flash::geometry::ReadyBusy;
 use crate::flash::nand::Faults;
@@ -136,6 +136,7 @@ fn m() -> SsdConfig {
             streams: 1,
         },
         superblock: SuperblockConfig::NONE,
+        fdp: FdpConfig::OFF,
         gc: GcConfig {
             victim: VictimPolicy::Greedy,
             choices: 8,

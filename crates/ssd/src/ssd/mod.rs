@@ -22,6 +22,7 @@ use crate::ssd::layers::Layers;
 use crate::timers::{Direction, DriveTimers, Timer};
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
+use tailcut_base::fdp::Event;
 use tailcut_base::{BadValue, Command, CommandId, Completion, Device, Nanos, Op, Submit, Time};
 
 /// A simulated SSD.
@@ -215,6 +216,7 @@ impl<P: Probe> Ssd<P> {
             channels: u64::from(g.channels),
             link_busy: ways.map(|way| f.link.busy(way, now)),
             link_bytes: ways.map(|way| f.link.bytes(way)),
+            handles: self.mapping.handle_figures(),
             ..self.backend.figures(now, &self.mapping.counters)
         }
     }
@@ -229,8 +231,7 @@ impl<P: Probe> Ssd<P> {
         self.mapping.valid_pages_of_closed_blocks()
     }
 
-    /// The valid pages of each block that is programmed to its end, in the order of block numbers; walks all
-    /// blocks.
+    /// The valid pages of each block that is programmed to its end, by block number; walks all blocks.
     pub fn valid_pages_of_full_blocks(&self) -> Vec<u32> {
         self.mapping.valid_pages_of_full_blocks()
     }
@@ -281,7 +282,7 @@ impl<P: Probe> Ssd<P> {
     pub fn control_set(&mut self, now: Time, set: SetId, call: Control) -> ControlReply {
         let count = self.mapping.sets().count();
         assert!(set.get() < count, "the drive has {count} sets");
-        if !self.config.control_api {
+        if !self.config.control_api && !call.is_of_placement() {
             return ControlReply::Unsupported;
         }
         let reply = match call {
@@ -314,8 +315,12 @@ impl<P: Probe> Ssd<P> {
         reply
     }
 
-    /// Erased blocks of the whole drive, for observers outside the drive; a host asks by
-    /// [`Control::FreeBlocks`].
+    /// The latest events of data placement, the oldest first: those that the host caused, or the controller.
+    pub fn placement_events(&self, of_host: bool) -> Vec<Event> {
+        self.mapping.placement_events(of_host).collect()
+    }
+
+    /// Erased blocks of the whole drive, for observers; a host asks by [`Control::FreeBlocks`].
     pub fn erased_blocks(&self) -> u64 {
         self.mapping.erased_blocks()
     }

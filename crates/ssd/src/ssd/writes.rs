@@ -15,6 +15,7 @@ use crate::ssd::layers::Layers;
 use crate::timers::{Direction, Timer};
 use std::ops::Range;
 use tailcut_base::cast::to_u32;
+use tailcut_base::fdp::HandleId;
 use tailcut_base::{Cause, Nanos, Status, Time};
 
 impl<P: Probe> Ssd<P> {
@@ -86,8 +87,7 @@ impl<P: Probe> Ssd<P> {
 
     /// A write that must be durable waits for the programs of its pages, which start at once.
     fn force(&mut self, now: Time, tag: Tag, done: &mut Completions) {
-        let takes_writes = |set| self.mapping.takes_writes(set);
-        let forced = self.frontend.force(now, tag, self.mapping.map(), takes_writes);
+        let forced = self.frontend.force(now, tag, self.mapping.map(), |set| self.mapping.takes_writes(set));
         if forced.is_empty() {
             self.complete(now, tag, done);
         }
@@ -101,9 +101,8 @@ impl<P: Probe> Ssd<P> {
         self.wake(now);
     }
 
-    /// The program of an entry has ended: the time of the writes whose last page it was goes to what the
-    /// program waited for. A write that met a program under way, or one that was repeated, waited for a
-    /// flush.
+    /// The program of an entry has ended: its waits are those of the writes whose last page it was. A write
+    /// that met a program under way, or one that was repeated, waited for a flush.
     #[inline]
     fn account_forced(&mut self, now: Time, id: RequestId, entry: EntryId) {
         self.frontend.track_room_made(entry, || self.backend.program_time(now, id));
@@ -224,7 +223,7 @@ impl<P: Probe> Ssd<P> {
     /// Sends an entry to flash that has left the line; `resets` counts how often its program has been reset.
     pub(crate) fn issue_program(&mut self, now: Time, entry: EntryId, resets: u8) {
         if self.mapping.maps_by_superblock() {
-            self.mapping.stage(entry);
+            self.mapping.stage(now, entry, self.frontend.entry(entry).stream);
             return self.program_staged(now);
         }
         let request = MemoryRequest { resets, ..self.program_request(now, entry) };
@@ -410,8 +409,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Takes a flush of a set.
     pub(crate) fn flush(&mut self, now: Time, tag: Tag) {
-        let takes_writes = |set| self.mapping.takes_writes(set);
-        if let Some(set) = self.frontend.flush(now, tag, takes_writes) {
+        if let Some(set) = self.frontend.flush(now, tag, |set| self.mapping.takes_writes(set)) {
             self.write_back(now, set);
         }
     }
@@ -423,7 +421,7 @@ impl<P: Probe> Ssd<P> {
         {
             self.frontend.issue_entry(entry);
             if self.frontend.entry(entry).whole {
-                self.mapping.stage(entry);
+                self.mapping.stage(now, entry, self.frontend.entry(entry).stream);
             } else {
                 self.read_rest(now, entry, RequestId::NONE);
             }
@@ -433,21 +431,26 @@ impl<P: Probe> Ssd<P> {
 
     /// Programs staged pages in whole units, and a partial unit when a command waits for it.
     pub(crate) fn program_staged(&mut self, now: Time) {
-        loop {
-            let is_awaited = self.frontend.awaits(self.mapping.staged());
-            let Some(first) = self.mapping.next_unit_of_host(is_awaited) else { break };
-            self.program_entries(now, first);
+        let mut handles = self.mapping.handles();
+        while let Some((handle, first)) = handles.find_map(|handle| {
+            let is_awaited = self.frontend.awaits(self.mapping.staged(handle));
+            Some((handle, self.mapping.next_unit_of_host(handle, is_awaited)?))
+        }) {
+            self.program_entries(now, handle, first);
             self.mapping.collect_superblocks(now);
             self.carry_out(now);
+            handles = self.mapping.handles();
         }
+        self.mapping.collect_for_stopped(now);
+        self.carry_out(now);
         self.wake(now);
     }
 
-    /// Programs the oldest staged pages as the unit that begins at `first`.
-    fn program_entries(&mut self, now: Time, first: PhysicalPage) {
+    /// Programs the oldest staged pages of a handle as the unit that begins at `first`.
+    fn program_entries(&mut self, now: Time, handle: HandleId, first: PhysicalPage) {
         let (mut entries, most) = self.mapping.list_of_entries();
         while entries.len() < most
-            && let Some(entry) = self.mapping.unstage()
+            && let Some(entry) = self.mapping.unstage(handle)
         {
             if self.frontend.entry(entry).trimmed {
                 self.forget(now, entry);
@@ -456,7 +459,7 @@ impl<P: Probe> Ssd<P> {
                 entries.push(entry);
             }
         }
-        self.mapping.program_entries(now, first, entries);
+        self.mapping.program_entries(now, handle, first, entries);
         self.carry_out(now);
     }
 

@@ -19,6 +19,7 @@ mod latency;
 mod making_way;
 mod naive;
 mod non_queued;
+mod placement;
 mod predictable;
 mod preemption;
 mod preparation;

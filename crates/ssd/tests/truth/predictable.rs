@@ -5,7 +5,7 @@ use crate::drives;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::plm::{Config, Events, Log, State, Window};
 use tailcut_base::{Nanos, Op};
-use tailcut_ssd::nvme::{decode_log, encode_log};
+use tailcut_ssd::nvme::plm::{decode_log, encode_log};
 use tailcut_ssd::request::Kind;
 
 fn log(host: &mut Host) -> Log {

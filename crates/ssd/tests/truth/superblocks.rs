@@ -4,6 +4,7 @@ use crate::content::Swarm;
 use crate::drives;
 use crate::writer::{Writer, uniform};
 use tailcut_base::Nanos;
+use tailcut_base::fdp::Isolation;
 use tailcut_base::random::Stream;
 use tailcut_ssd::config::{Handling, MappingLevel};
 use tailcut_ssd::flash::geometry::ReadyBusy;
@@ -39,8 +40,16 @@ fn by_superblock(config: &mut SsdConfig, seed: u64) {
         preempt.program = Handling::Suspend;
     }
     (config.faults.factory_bad, config.faults.program_fail, config.faults.erase_fail) = (0.0, 0.0, 0.0);
+    config.fdp.handles = 1;
+    if r.below(2) == 0 {
+        (config.fdp.handles, config.geometry.blocks) = (2 + r.below(3) as u32, 20 + r.below(8) as u32);
+        config.fdp.isolation = [Isolation::Initially, Isolation::Persistently][r.below(2) as usize];
+        config.buffer.size +=
+            u64::from(config.fdp.handles * config.superblock.program) * config.geometry.page_bytes;
+    }
     config.ftl.spare = drives::least_spare(config) + [0, 60_000, 200_000][r.below(3) as usize];
     assert_eq!(config.check_superblocks(), Ok(()));
+    assert_eq!(config.check_fdp(), Ok(()));
 }
 
 #[test]
@@ -52,7 +61,7 @@ fn a_read_returns_what_was_written_last() {
 }
 
 /// Four dies; word lines of TLC in two planes of 16 KiB under a map of 4 KiB.
-fn drive() -> SsdConfig {
+pub(crate) fn drive() -> SsdConfig {
     let mut config = drives::plane(256, 24 * 8);
     by_superblock(&mut config, 1);
     let g = &mut config.geometry;
@@ -62,6 +71,7 @@ fn drive() -> SsdConfig {
     config.buffer.size = 24 * 4 * g.page_bytes;
     (config.gc.copies, config.ftl.spare) = (4, 150_000);
     (config.gc.low, config.gc.high) = (4, 8);
+    (config.fdp.handles, config.fdp.isolation) = (1, Isolation::Initially);
     assert_eq!(config.check_superblocks(), Ok(()));
     config
 }

@@ -10,6 +10,7 @@ use super::Model;
 use std::collections::BTreeMap;
 use tailcut_base::device::content::{self, Change};
 use tailcut_base::digest::Digest;
+use tailcut_base::fdp::Isolation;
 use tailcut_base::{Class, Command, CommandId, Completion, Device, Nanos, Op, Status, Submit, Time};
 use tailcut_host::{BLOCK_SECTORS, Bytes, Mirror, Request};
 use tailcut_ssd::config::MappingLevel;
@@ -101,6 +102,9 @@ impl Flash {
         }
         if has_content && fail == 0 && !model.has_control && seed % 8 == 5 {
             map_by_superblock(&mut config);
+            if seed % 16 == 13 {
+                place_by_handle(&mut config, model.blocks, seed);
+            }
         }
         let written = has_content.then(|| Written { blocks: model.blocks, ..Written::default() });
         Flash {
@@ -157,8 +161,9 @@ impl Flash {
                 (0..request.blocks).fold(0, |folded, index| content::fold(folded, index, page(index)));
             self.expected.push((slot, folded));
         }
-        let command =
-            Command { id, op, fua, class, fail_fast, stream: 0, queue: 0, sector, sectors, content };
+        // Neighbours on the drive share a handle; a fourth handle does not exist.
+        let stream = (block / 16 % 4) as u8;
+        let command = Command { id, op, fua, class, fail_fast, stream, queue: 0, sector, sectors, content };
         self.clock = now + self.lead;
         let answer = self.ssd.submit(self.clock, &command);
         assert_eq!(answer, Submit::Accepted, "the drive keeps to the depth and the size of its SSD");
@@ -252,11 +257,7 @@ fn config(model: &Model, fail: u32) -> SsdConfig {
     let fail = f64::from(fail) / 1e6;
     (config.faults.factory_bad, config.faults.program_fail, config.faults.erase_fail) =
         (FACTORY_BAD, fail, fail);
-    let blocks = model.blocks.div_ceil(PLANES * PAGES) as u32;
-    config.geometry.blocks = blocks + config.blocks_kept() + SPARE_BLOCKS;
-    let pages = PLANES * PAGES * u64::from(config.geometry.blocks);
-    let offered = model.blocks.next_multiple_of(PLANES);
-    config.ftl.spare = (1_000_000 - (offered * 1_000_000).div_ceil(pages)) as u32;
+    set_size(&mut config, model.blocks);
     config
 }
 
@@ -269,6 +270,24 @@ fn map_by_superblock(config: &mut SsdConfig) {
     config.superblock.program = config.superblock.sense * config.timing.cell.bits();
     config.timing.program.truncate(1);
     assert_eq!(config.check_superblocks(), Ok(()), "a drive with superblocks");
+}
+
+/// Gives a drive with superblocks, of `blocks` blocks of 4 KiB, three reclaim unit handles.
+fn place_by_handle(config: &mut SsdConfig, blocks: u64, seed: u64) {
+    config.fdp.handles = 3;
+    config.fdp.isolation =
+        [Isolation::Initially, Isolation::Persistently][usize::from(seed.is_multiple_of(3))];
+    config.buffer.size = config.buffer.size.max(u64::from(4 * config.superblock.program) * 4096);
+    set_size(config, blocks);
+    assert_eq!(config.check_fdp(), Ok(()), "a drive with handles");
+}
+
+/// Gives a drive room for `blocks` blocks of 4 KiB beside what collection needs, and offers no more of it.
+fn set_size(config: &mut SsdConfig, blocks: u64) {
+    config.geometry.blocks = blocks.div_ceil(PLANES * PAGES) as u32 + config.blocks_kept() + SPARE_BLOCKS;
+    let pages = PLANES * PAGES * u64::from(config.geometry.blocks);
+    let offered = blocks.next_multiple_of(PLANES);
+    config.ftl.spare = (1_000_000 - (offered * 1_000_000).div_ceil(pages)) as u32;
 }
 
 const PLANES: u64 = 2;

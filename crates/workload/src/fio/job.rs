@@ -65,6 +65,7 @@ impl FioJob {
         }
         recipe.flush_every = [o.fsync, o.fdatasync].into_iter().filter(|&n| n > 0).min().unwrap_or(0);
         recipe.fua_ppm = if o.sync { WHOLE } else { 0 };
+        recipe.stream = if o.places_data { o.placement } else { 0 };
         recipe.depth = o.depth();
         recipe.think = o.think;
         recipe.think_every = o.think_blocks;

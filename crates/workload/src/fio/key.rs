@@ -92,6 +92,9 @@ const FOLLOWED: &[&[&str]] = &[
     &["buffered"],
     &["filename"],
     &["nrfiles"],
+    &["fdp"],
+    &["dataplacement"],
+    &["plids", "fdp_pli"],
 ];
 
 const IGNORED: &[(&str, &[&str])] = &[
@@ -378,11 +381,9 @@ const REFUSED: &[(&str, &[&str])] = &[
             "cpumode",
             "profile",
             "inject_slow",
-            "fdp",
-            "dataplacement",
             "plid_select",
-            "plids",
-            "fdp_pli",
+            "fdp_pli_select",
+            "dp_scheme",
             "atomic",
             "write_mode",
             "verify_mode",

@@ -73,6 +73,9 @@ pub(super) struct Options {
     pub fsync: u64,
     pub fdatasync: u64,
     pub sync: bool,
+    /// Writes name a placement identifier, or a stream.
+    pub places_data: bool,
+    pub placement: u8,
 }
 
 impl Default for Options {
@@ -112,6 +115,8 @@ impl Default for Options {
             fsync: 0,
             fdatasync: 0,
             sync: false,
+            places_data: false,
+            placement: 0,
         }
     }
 }
@@ -147,6 +152,8 @@ impl Options {
             "ioengine" => self.engine = Some(engine(text)?),
             "nrfiles" => one("nrfiles", integer(text, self.kilo)?)?,
             "sync" => self.sync = sync(text)?,
+            "dataplacement" => self.places_data = places_data(text)?,
+            "plids" => self.placement = identifier(text)?,
             _ if self.set_blocks(key, text)? => {}
             _ if self.set_time(key, text)? => {}
             _ => self.set_amount(key, text)?,
@@ -160,6 +167,7 @@ impl Options {
             "randommap" => &mut self.random_map,
             "time_based" => &mut self.time_based,
             "stonewall" => &mut self.stonewall,
+            "fdp" => &mut self.places_data,
             _ => return None,
         })
     }
@@ -267,6 +275,26 @@ pub(super) fn base(text: &str) -> Result<KiloBase, BadValue> {
         "1000" => Ok(KiloBase::Decimal),
         _ => Err(BadValue::new(format!("'{text}' is neither 1024 nor 1000"))),
     }
+}
+
+/// `dataplacement`: whether writes name a placement identifier or stream.
+fn places_data(text: &str) -> Result<bool, BadValue> {
+    match text {
+        "none" => Ok(false),
+        "fdp" | "streams" => Ok(true),
+        _ => Err(BadValue::new(format!("'{text}' is none of none, fdp and streams"))),
+    }
+}
+
+/// The placement identifier of a job's writes.
+fn identifier(text: &str) -> Result<u8, BadValue> {
+    if text.contains([',', '-', ':']) {
+        return Err(BadValue::new(
+            "writes that take turns among several placement identifiers are not supported; give one, and a job \
+             for each",
+        ));
+    }
+    text.parse().map_err(|_| BadValue::new(format!("'{text}' is no placement identifier from 0 to 255")))
 }
 
 fn direction(text: &str, kilo: KiloBase) -> Result<(Direction, Option<u64>), BadValue> {

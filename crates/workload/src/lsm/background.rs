@@ -89,11 +89,12 @@ impl Store {
         }
         let is_flush = job.purpose == JobPurpose::Flush;
         let class = if is_flush { self.plan.flush_class } else { self.plan.compaction_write_class };
+        let marks = (class, self.plan.stream_of_level(job.level()));
         loop {
             match job.next_write(&mut self.tree, &mut self.space, &self.plan) {
                 Ok(Some(extent)) => {
                     self.page_cache.insert(extent);
-                    self.ask(now, Op::Write, class, extent, Owner::Output(thread as u32));
+                    self.ask_in_stream(now, Op::Write, marks, extent, Owner::Output(thread as u32));
                 }
                 Ok(None) => break,
                 Err(NoRoom) => return self.fail(),

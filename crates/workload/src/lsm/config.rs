@@ -92,6 +92,8 @@ pub struct LsmConfig {
     pub flush_class: u32,
     /// Latency class of the writes of the log, 1 … 5.
     pub log_class: u32,
+    /// Write streams, 1 … 8: 1 for all writes, or the log, level 0, level 1 and so on apart.
+    pub streams: u32,
 }
 
 impl Default for LsmConfig {
@@ -138,6 +140,7 @@ impl Default for LsmConfig {
             compaction_write_class: 4,
             flush_class: 4,
             log_class: 4,
+            streams: 1,
         }
     }
 }
@@ -421,5 +424,13 @@ impl LsmConfig {
         let flush = &mut self.flush_class;
         count_u32(visit, "flush_class", "Latency class of the writes of flushes.", flush, 1..=5);
         count_u32(visit, "log_class", "Latency class of the writes of the log.", &mut self.log_class, 1..=5);
+        count_u32(
+            visit,
+            "streams",
+            "Write streams (reclaim unit handles under device.fdp): the log, level 0, level 1 and so on; the \
+                last takes all further levels, 1 takes everything.",
+            &mut self.streams,
+            1..=8,
+        );
     }
 }

@@ -61,6 +61,14 @@ pub struct Job {
 pub struct NoRoom;
 
 impl Job {
+    /// The level of the files that the job writes.
+    pub fn level(&self) -> usize {
+        match &self.purpose {
+            JobPurpose::Flush => 0,
+            JobPurpose::Compaction(work) => work.level + 1,
+        }
+    }
+
     /// A flush into the file `output`.
     pub fn flush(output: u32, tree: &Tree) -> Job {
         let blocks = tree.table(output).blocks;

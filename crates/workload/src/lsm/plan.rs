@@ -84,6 +84,9 @@ pub struct Plan {
     pub flush_class: Class,
     /// Class of the writes of the log.
     pub log_class: Class,
+    /// Write streams: the first is the log's, the next those of the levels, the last that of all further
+    /// levels.
+    pub streams: u32,
     /// Time from the start of the source at which the store begins to count.
     pub measured_from: Nanos,
 }
@@ -105,6 +108,11 @@ pub const LOG_DEPTH: u32 = 32;
 pub const READS_AHEAD: u32 = 2;
 
 impl Plan {
+    /// The write stream of the files of a level.
+    pub fn stream_of_level(&self, level: usize) -> u8 {
+        u8::try_from((level + 1).min(self.streams as usize - 1)).unwrap_or(u8::MAX)
+    }
+
     /// Size of a block in sectors of 512 bytes.
     pub fn block_sectors(&self) -> u64 {
         self.block / SECTOR_BYTES

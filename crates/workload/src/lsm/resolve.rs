@@ -91,6 +91,7 @@ impl LsmConfig {
             compaction_write_class: class(self.compaction_write_class),
             flush_class: class(self.flush_class),
             log_class: class(self.log_class),
+            streams: self.streams,
             measured_from,
         }
     }

@@ -222,13 +222,25 @@ impl Store {
     }
 
     pub(super) fn ask(&mut self, now: Time, op: Op, class: Class, extent: Extent, owner: Owner) {
+        self.ask_in_stream(now, op, (class, 0), extent, owner);
+    }
+
+    /// Asks with a latency class and a write stream.
+    pub(super) fn ask_in_stream(
+        &mut self,
+        now: Time,
+        op: Op,
+        (class, stream): (Class, u8),
+        extent: Extent,
+        owner: Owner,
+    ) {
         let of_block = self.plan.block_sectors();
         let request = Request {
             due: now,
             op,
             fua: false,
             class,
-            stream: 0,
+            stream,
             sector: if op == Op::Flush { 0 } else { self.plan.first + extent.first * of_block },
             sectors: (extent.blocks * of_block) as u32,
         };

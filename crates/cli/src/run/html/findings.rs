@@ -3,6 +3,7 @@
 use crate::format::{counted, per_cent, per_second};
 use crate::html::markup::escape;
 use crate::run::Saved;
+use crate::show::held_up;
 use tailcut_base::Cause;
 use tailcut_base::quantity::{show_count, show_time};
 use tailcut_sim::Report;
@@ -31,8 +32,9 @@ fn slow(tail: &Tail) -> Option<String> {
         [next, ..] if next.share >= 0.1 => format!(", {} {}", fraction(next.share), named(next)),
         _ => String::new(),
     };
+    let held_up = held_up(tail).map_or_else(String::new, |line| format!(" They were {line}."));
     Some(format!(
-        "<b>Slowest {} %</b> ({} from {} on, mean {}): {} of their time is {}{also}. <span \
+        "<b>Slowest {} %</b> ({} from {} on, mean {}): {} of their time is {}{also}.{held_up} <span \
             class=\"soft\">{}</span>",
         tail.share * 100.0,
         counted(tail.requests, "request"),
@@ -137,7 +139,7 @@ mod tests {
             |cause: Cause, share: f64| Wait { cause: cause.label().into(), mean_ns: share * 4e6, share };
         let waits =
             vec![wait(Cause::ChipErase, 0.75), wait(Cause::ChipUserWrite, 0.2), wait(Cause::Cell, 0.05)];
-        let tail = Tail { share: 0.001, requests: 10_000, from_ns: 3_100_000, waits };
+        let tail = Tail { share: 0.001, requests: 10_000, from_ns: 3_100_000, waits, held_up: Vec::new() };
         let text = slow(&tail).expect("there is something to say");
         assert!(text.contains("Slowest 0.1 %</b> (10.0 k requests from 3.10 ms on, mean 4.00 ms)"), "{text}");
         assert!(text.contains(

@@ -60,21 +60,29 @@ impl Scenario {
         let because = match (self.array.drives, self.kv.enabled) {
             (_, true) => Some("a server's log has one stream of writes (kv.enabled)"),
             (1.., _) => Some("an array gives its drives one stream of writes (array.drives)"),
-            _ if self.device.ftl.streams == 1 => {
-                Some("the drive has one write stream: raise device.ftl.streams")
-            }
+            _ if self.device.ftl.streams == 1 && !self.device.fdp.is_on() => Some(
+                "the drive has one write stream: raise device.ftl.streams, or device.fdp.handles of a drive \
+                 that maps by superblock",
+            ),
             _ => None,
         };
         if let Some(because) = because {
             for source in SECTIONS.into_iter().chain(FurtherSources::NAMES) {
                 add(found, source, &["stream"], because);
             }
+            add(found, "lsm", &["streams"], because);
         }
-        let names_one = self.is_synthetic() && self.synthetic().any(|(_, source)| source.stream > 0);
+        let names_one = match (self.is_synthetic(), self.lsm.enabled) {
+            (true, _) => self.synthetic().any(|(_, source)| source.stream > 0),
+            (_, true) => self.lsm.streams > 1,
+            // A job of fio may name one.
+            _ => !self.fio.file.is_empty(),
+        };
         if self.array.drives > 0 || self.kv.enabled || !names_one {
-            let because = "no write names a stream but the first: set workload.stream or beside.stream, \
-                           without an array and a server";
+            let because = "no write names a stream but the first: set workload.stream, beside.stream or \
+                           lsm.streams, without an array and a server";
             add(found, "device.ftl", &["streams"], because);
+            add(found, "device.fdp", &["handles", "isolation"], because);
         }
     }
 

@@ -303,6 +303,10 @@ fn streams_need_writes_that_name_them_and_a_drive_that_gets_them() {
     let both = |scenario: &Scenario| {
         ["device.ftl.streams", "workload.stream"].map(|key| because(scenario, key).is_none())
     };
+    scenario.device.fdp.handles = 2;
+    let stream = |scenario: &Scenario| because(scenario, "workload.stream").is_none();
+    assert!(stream(&scenario), "handles are named by streams");
+    scenario.device.fdp.handles = 1;
     scenario.device.ftl.streams = 4;
     assert_eq!(both(&scenario), [false, true]);
     scenario.workload.stream = 2;

@@ -1,14 +1,15 @@
 //! Collection by superblock: the valid pages of a superblock are read a sensing at a time, gathered to units
 //! and programmed to the superblock of collection; then its blocks are erased.
 
-use super::{Copy, Draining, Frontier, Superblocks, Writer};
+use super::{Copy, Draining, Frontier, HostData, Superblocks, Writer};
 use crate::config::CollectionPace;
 use crate::flash::{BlockId, LunId, PhysicalPage, SuperblockId};
 use crate::mapping::ftl::Ftl;
 use crate::mapping::{Effect, Mapping};
 use crate::request::{Lane, MemoryRequest, Role};
 use tailcut_base::Time;
-use tailcut_base::cast::to_u32;
+use tailcut_base::cast::{to_u8, to_u32};
+use tailcut_base::fdp::HandleId;
 use tailcut_base::ids::Id;
 
 /// The superblock that is being read.
@@ -45,8 +46,17 @@ impl Superblocks {
     }
 
     /// Pages that a writer has left in its superblock.
-    fn left(&self, frontier: Option<Frontier>) -> u64 {
+    pub(super) fn left(&self, frontier: Option<Frontier>) -> u64 {
         frontier.map_or(0, |frontier| u64::from((self.units_each - frontier.next) * self.config.program))
+    }
+
+    /// Pages left in open superblocks that any data can go to: what one of several handles has left is of no
+    /// use to the others.
+    fn left_for_all(&self) -> u64 {
+        let first = HandleId::new(0);
+        let host = if self.host.len() == 1 { self.left(self.host[first].frontier) } else { 0 };
+        let moved = if self.collection.len() == 1 { self.left(self.collection[first].frontier) } else { 0 };
+        host + moved
     }
 
     /// Pages that can be written, or that collection will have gained with what it has read.
@@ -59,8 +69,8 @@ impl Superblocks {
             let victim = (gains * job.read.min(valid)).checked_div(valid).unwrap_or(each);
             victim + job.read.min(valid)
         });
-        let copied = self.copies.len() as u64;
-        (whole + self.left(self.host) + self.left(self.collection) + gained).saturating_sub(copied)
+        let copied = self.copies_waiting() as u64;
+        (whole + self.left_for_all() + gained).saturating_sub(copied)
     }
 }
 
@@ -74,7 +84,9 @@ impl Mapping {
             let Some(job) = superblocks.job else {
                 // A unit is padded only when there is nothing else to put into it: what pads it is garbage
                 // again.
-                let is_wanted = is_short || is_stopped && !superblocks.copies.is_empty();
+                // Of several handles one may be stopped while others have room.
+                let is_many = superblocks.host.len() > 1;
+                let is_wanted = is_short || is_stopped && (is_many || superblocks.copies_waiting() > 0);
                 if !is_wanted || !self.choose_victim(now) {
                     self.pad_last_copies(now, is_stopped);
                     break;
@@ -98,6 +110,13 @@ impl Mapping {
             self.read_row(now);
         }
         self.start_luns();
+    }
+
+    /// Collects where data of a handle has come that has no superblock to go to, although others have.
+    pub(crate) fn collect_for_stopped(&mut self, now: Time) {
+        if self.superblocks().host.len() > 1 && self.is_host_stopped() {
+            self.collect_superblocks(now);
+        }
     }
 
     /// Pages that are missing from those that are to be free.
@@ -129,8 +148,13 @@ impl Mapping {
     /// True when the host's data has no superblock to go to.
     fn is_host_stopped(&self) -> bool {
         let Some(superblocks) = &self.superblocks else { return false };
-        let has_unit = superblocks.host.is_some_and(|frontier| frontier.next < superblocks.units_each);
-        !has_unit && self.free_superblocks() <= self.config.gc_reserve()
+        if self.free_superblocks() > self.config.gc_reserve() {
+            return false;
+        }
+        let is_one = superblocks.host.len() == 1;
+        let lacks_unit =
+            |data: &HostData| data.frontier.is_none_or(|frontier| frontier.next == superblocks.units_each);
+        superblocks.host.iter().any(|data| lacks_unit(data) && (is_one || !data.staged.is_empty()))
     }
 
     fn choose_victim(&mut self, now: Time) -> bool {
@@ -141,6 +165,10 @@ impl Mapping {
         let valid = self.ftl.superblock_valid(victim);
         self.ftl.begin_emptying_superblock(victim);
         superblocks.job = Some(Job { victim, next: 0, reads: 0, valid, due: 0, read: 0 });
+        if let Some(placement) = &mut superblocks.placement {
+            let sectors = u64::from(valid) * u64::from(self.geometry.page_sectors());
+            placement.collected(now, victim, sectors);
+        }
         self.counters.collections += 1;
         true
     }
@@ -155,14 +183,13 @@ impl Mapping {
         let block = self.layout.block_in_plane(job.victim, plane);
         let first = self.layout.page_at(block, row * superblocks.config.sense);
         let pages = to_u32(valid_in(&self.ftl, first, superblocks.config.sense).count());
-        if pages == 0 {
-            return;
-        }
+        let Some(page) = valid_in(&self.ftl, first, superblocks.config.sense).next() else { return };
         job.reads += 1;
         job.read += u64::from(pages);
         let (lun, place) = self.layout.lun_of_plane(plane);
         let mut request = MemoryRequest::internal(now, Lane::GC_READ, Role::Row, lun, place);
-        (request.physical, request.page) = (first, pages);
+        let handle = self.superblocks().handle_of(page);
+        (request.physical, request.page, request.frontier) = (first, pages, to_u8(handle.get()));
         self.issue(request);
     }
 
@@ -171,7 +198,8 @@ impl Mapping {
         let superblocks = self.superblocks.as_mut().expect("the drive maps by superblock");
         for source in valid_in(&self.ftl, first, superblocks.config.sense) {
             let (logical, content) = (self.nand.logical(source), self.nand.read(source));
-            superblocks.copies.push(Copy { logical, source, content });
+            let destination = superblocks.destination_of(superblocks.handle_of(source));
+            superblocks.collection[destination].copies.push(Copy { logical, source, content });
             superblocks.progress[self.layout.superblock_of(self.layout.block_of(source))].copies += 1;
         }
         superblocks.job.as_mut().expect("a superblock is being read").reads -= 1;
@@ -181,25 +209,26 @@ impl Mapping {
 
     /// Programs the copies that fill units.
     fn program_copies_read(&mut self, now: Time) {
-        loop {
-            let superblocks = self.superblocks();
-            let wanted = superblocks.config.program as usize;
-            if superblocks.copies.len() >= wanted {
-                self.drop_dead_copies();
+        let wanted = self.superblocks().config.program as usize;
+        for destination in self.superblocks().collection.ids() {
+            loop {
+                if self.superblocks().collection[destination].copies.len() >= wanted {
+                    self.drop_dead_copies(destination);
+                }
+                if self.superblocks().collection[destination].copies.len() < wanted {
+                    break;
+                }
+                let Some(first) = self.take_unit(Writer::Collection(destination)) else { break };
+                self.program_copies(now, destination, first);
             }
-            if self.superblocks().copies.len() < wanted {
-                break;
-            }
-            let Some(first) = self.take_unit(Writer::Collection) else { break };
-            self.program_copies(now, first);
         }
     }
 
-    /// Forgets copies of pages that the host has replaced since they were read.
-    fn drop_dead_copies(&mut self) {
+    /// Forgets copies for a destination of pages that the host has replaced since they were read.
+    fn drop_dead_copies(&mut self, destination: HandleId) {
         let superblocks = self.superblocks.as_mut().expect("the drive maps by superblock");
         let (ftl, layout, progress) = (&self.ftl, &self.layout, &mut superblocks.progress);
-        superblocks.copies.retain(|copy| {
+        superblocks.collection[destination].copies.retain(|copy| {
             let is_valid = ftl.is_valid(copy.source);
             progress[layout.superblock_of(layout.block_of(copy.source))].copies -= u32::from(!is_valid);
             is_valid
@@ -211,11 +240,19 @@ impl Mapping {
         if !is_stopped || self.superblocks().copying > 0 {
             return;
         }
-        self.drop_dead_copies();
-        if self.superblocks().copies.is_empty() {
+        let mut is_empty = true;
+        for destination in self.superblocks().collection.ids() {
+            self.drop_dead_copies(destination);
+            if self.superblocks().collection[destination].copies.is_empty() {
+                continue;
+            }
+            is_empty = false;
+            if let Some(first) = self.take_unit(Writer::Collection(destination)) {
+                self.program_copies(now, destination, first);
+            }
+        }
+        if is_empty {
             self.erase_all_drained(now);
-        } else if let Some(first) = self.take_unit(Writer::Collection) {
-            self.program_copies(now, first);
         }
     }
 
@@ -252,7 +289,9 @@ impl Mapping {
             draining.erasing += 1;
             let (lun, place) = self.layout.lun_of_plane(plane);
             let mut request = MemoryRequest::internal(now, Lane::ERASE, Role::SuperblockErase, lun, place);
-            request.physical = self.layout.page_at(block, 0);
+            let placement = superblocks.placement.as_ref();
+            let handle = placement.map_or(0, |placement| to_u8(placement.main_handle(superblock).get()));
+            (request.physical, request.frontier) = (self.layout.page_at(block, 0), handle);
             self.issue(request);
         }
     }
@@ -280,6 +319,9 @@ impl Mapping {
             return false;
         }
         superblocks.draining.retain(|draining| draining.superblock != superblock);
+        if let Some(placement) = &mut superblocks.placement {
+            placement.erased(superblock);
+        }
         self.ftl.free_superblock(superblock);
         self.program_copies_read(now);
         true

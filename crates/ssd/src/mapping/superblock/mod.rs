@@ -4,29 +4,51 @@
 //! The pages that a die programs in one operation (a word line of every plane, all of its page types) are a
 //! *unit*. Pages of the buffer gather until there are enough for a unit; it goes to the next die in turn, so
 //! a superblock fills word line by word line across all dies. The host's data and what collection moves have
-//! a superblock each that they are written to.
+//! a superblock each that they are written to; under data placement ([`placement`]) the data of each handle
+//! has one of its own.
 //!
 //! The map is that of page-level mapping: a page is what the map addresses, 4 KiB as a rule, a part of what
 //! flash calls a page. A die counts as one plane here: [`SuperblockConfig::program`] and
 //! [`SuperblockConfig::sense`] say how many pages of the map its planes program and sense together.
 
 mod collect;
+mod placement;
 mod units;
 
 use crate::config::{MappingLevel, SsdConfig, SuperblockConfig};
 use crate::flash::{LogicalPage, PhysicalPage, SuperblockId};
 use crate::request::{EntryId, UnitId};
 use collect::Job;
+use placement::Placement;
 use std::collections::VecDeque;
 use tailcut_base::cast::to_u32;
+use tailcut_base::fdp::HandleId;
 use tailcut_base::ids::{IdVec, Pool};
 use tailcut_base::random::Stream;
 
 /// Who writes to a superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Writer {
-    Host,
-    Collection,
+    /// The host, with this handle.
+    Host(HandleId),
+    /// Collection, data of this handle; of the first for all of them unless they are isolated persistently.
+    Collection(HandleId),
+}
+
+/// Where the data of a handle goes.
+#[derive(Clone, Debug, Default)]
+struct HostData {
+    frontier: Option<Frontier>,
+    /// Pages of the buffer that wait for a unit.
+    staged: VecDeque<EntryId>,
+}
+
+/// Where collection moves data to.
+#[derive(Clone, Debug, Default)]
+struct MovedData {
+    frontier: Option<Frontier>,
+    /// Pages that collection has read and that wait for a unit.
+    copies: Vec<Copy>,
 }
 
 /// Where a writer programs its next unit.
@@ -58,6 +80,8 @@ enum Pages {
 #[derive(Clone, Debug)]
 struct Unit {
     first: PhysicalPage,
+    /// Whose data it is; of copies, whose the first of them is.
+    handle: HandleId,
     pages: Pages,
 }
 
@@ -94,17 +118,19 @@ pub(crate) struct Superblocks {
     /// Pages of a superblock.
     pages_each: u32,
     dies: u32,
-    host: Option<Frontier>,
-    collection: Option<Frontier>,
+    /// Of each handle.
+    host: IdVec<HandleId, HostData>,
+    /// Of each handle that is isolated persistently, or one for all.
+    collection: IdVec<HandleId, MovedData>,
+    /// The handle whose staged pages are looked at first.
+    turn: HandleId,
+    /// Present when the drive has several handles.
+    placement: Option<Placement>,
     progress: IdVec<SuperblockId, Progress>,
     units: Pool<UnitId, Unit>,
     /// Lists of earlier units, to be used again.
     spare_entries: Vec<Vec<EntryId>>,
     spare_copies: Vec<Vec<Copy>>,
-    /// Pages of the buffer that wait for a unit.
-    staged: VecDeque<EntryId>,
-    /// Pages that collection has read and that wait for a unit.
-    copies: Vec<Copy>,
     /// Units of collection under way.
     copying: u32,
     job: Option<Job>,
@@ -125,14 +151,14 @@ impl Superblocks {
             units_each,
             pages_each: units_each * config.superblock.program,
             dies,
-            host: None,
-            collection: None,
+            host: IdVec::filled(config.fdp.handles as usize, HostData::default()),
+            collection: IdVec::filled(config.fdp.destinations() as usize, MovedData::default()),
+            turn: HandleId::new(0),
+            placement: config.fdp.is_on().then(|| Placement::new(config)),
             progress: IdVec::filled(geometry.blocks as usize, Progress::default()),
             units: Pool::new(),
             spare_entries: Vec::new(),
             spare_copies: Vec::new(),
-            staged: VecDeque::new(),
-            copies: Vec::new(),
             copying: 0,
             job: None,
             draining: Vec::new(),
@@ -160,16 +186,32 @@ impl Superblocks {
         self.config.program
     }
 
-    /// Opens the superblocks that were partly written while a drive was prepared.
+    /// Opens the superblocks that were partly written while a drive was prepared: for the first handle.
     pub(crate) fn open(&mut self, host: Option<Frontier>, collection: Option<Frontier>) {
-        (self.host, self.collection) = (host, collection);
+        let first = HandleId::new(0);
+        (self.host[first].frontier, self.collection[first].frontier) = (host, collection);
     }
 
     fn frontier(&mut self, writer: Writer) -> &mut Option<Frontier> {
         match writer {
-            Writer::Host => &mut self.host,
-            Writer::Collection => &mut self.collection,
+            Writer::Host(handle) => &mut self.host[handle].frontier,
+            Writer::Collection(handle) => &mut self.collection[handle].frontier,
         }
+    }
+
+    /// Where collection puts the data of a handle.
+    fn destination_of(&self, handle: HandleId) -> HandleId {
+        if self.collection.len() == 1 { HandleId::new(0) } else { handle }
+    }
+
+    /// The handle of the data in a page, as far as it is known.
+    fn handle_of(&self, page: PhysicalPage) -> HandleId {
+        self.placement.as_ref().map_or(HandleId::new(0), |placement| placement.handle_of(page))
+    }
+
+    /// Pages that collection has read and not programmed yet.
+    fn copies_waiting(&self) -> usize {
+        self.collection.iter().map(|moved| moved.copies.len()).sum()
     }
 
     /// Superblocks that collection has read to their end and that are not free yet.

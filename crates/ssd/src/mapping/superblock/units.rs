@@ -1,10 +1,12 @@
 //! Units: where each writer programs the next, and what follows from its end.
 
 use super::{Copy, Frontier, Pages, Progress, Superblocks, Unit, Writer};
-use crate::flash::{LogicalPage, LunId, PhysicalPage};
+use crate::flash::{LogicalPage, LunId, PhysicalPage, SuperblockId};
 use crate::mapping::Mapping;
 use crate::request::{EntryId, Lane, MemoryRequest, Role, UnitId};
 use tailcut_base::Time;
+use tailcut_base::cast::to_u8;
+use tailcut_base::fdp::HandleId;
 use tailcut_base::ids::Id;
 
 impl Mapping {
@@ -13,30 +15,44 @@ impl Mapping {
         self.superblocks.as_mut().expect("the drive maps by superblock")
     }
 
-    /// A page of the buffer is to be programmed with the next unit of the host.
-    pub(crate) fn stage(&mut self, entry: EntryId) {
-        self.superblocks().staged.push_back(entry);
-    }
-
-    /// The oldest staged page, which is staged no more.
-    pub(crate) fn unstage(&mut self) -> Option<EntryId> {
-        self.superblocks().staged.pop_front()
-    }
-
-    /// The pages that are staged.
-    pub(crate) fn staged(&self) -> impl Iterator<Item = EntryId> {
-        self.superblocks.iter().flat_map(|superblocks| &superblocks.staged).copied()
-    }
-
-    /// The next unit of the host, if enough pages are staged for it, or some and they `are_awaited`; and if
-    /// collection has kept up.
-    pub(crate) fn next_unit_of_host(&mut self, are_awaited: bool) -> Option<PhysicalPage> {
+    /// A page of the buffer, written with this stream, is to be programmed with the next unit of its handle.
+    pub(crate) fn stage(&mut self, now: Time, entry: EntryId, stream: u8) {
         let superblocks = self.superblocks();
-        let (staged, wanted) = (superblocks.staged.len(), superblocks.config.program as usize);
+        let handle = superblocks.handle_named(now, stream);
+        superblocks.host[handle].staged.push_back(entry);
+    }
+
+    /// The oldest staged page of a handle, which is staged no more.
+    pub(crate) fn unstage(&mut self, handle: HandleId) -> Option<EntryId> {
+        self.superblocks().host[handle].staged.pop_front()
+    }
+
+    /// The handles, the one whose turn it is first.
+    pub(crate) fn handles(&self) -> impl Iterator<Item = HandleId> + use<> {
+        let (count, turn) = match &self.superblocks {
+            Some(superblocks) => (superblocks.host.len(), superblocks.turn.index()),
+            None => (0, 0),
+        };
+        HandleId::first(count).map(move |handle| HandleId::at((handle.index() + turn) % count))
+    }
+
+    /// The pages of a handle that are staged.
+    pub(crate) fn staged(&self, handle: HandleId) -> impl Iterator<Item = EntryId> {
+        self.superblocks.iter().flat_map(move |superblocks| &superblocks.host[handle].staged).copied()
+    }
+
+    /// The next unit of a handle, if enough of its pages are staged, or some and they `are_awaited`; and if
+    /// collection has kept up. The next turn is that of the handle after it.
+    pub(crate) fn next_unit_of_host(&mut self, handle: HandleId, are_awaited: bool) -> Option<PhysicalPage> {
+        let superblocks = self.superblocks();
+        let (staged, wanted) = (superblocks.host[handle].staged.len(), superblocks.config.program as usize);
         if staged == 0 || staged < wanted && !are_awaited || self.is_behind_host() {
             return None;
         }
-        self.take_unit(Writer::Host)
+        let unit = self.take_unit(Writer::Host(handle))?;
+        let superblocks = self.superblocks();
+        superblocks.turn = HandleId::at((handle.index() + 1) % superblocks.host.len());
+        Some(unit)
     }
 
     /// An empty list for the pages of a unit, and how many there can be.
@@ -45,32 +61,40 @@ impl Mapping {
         (superblocks.spare_entries.pop().unwrap_or_default(), superblocks.config.program as usize)
     }
 
-    /// Programs pages of the buffer as the unit of the host that begins at `first`.
-    pub(crate) fn program_entries(&mut self, now: Time, first: PhysicalPage, entries: Vec<EntryId>) {
+    /// Programs pages of the buffer as the unit of a handle that begins at `first`.
+    pub(crate) fn program_entries(
+        &mut self,
+        now: Time,
+        handle: HandleId,
+        first: PhysicalPage,
+        entries: Vec<EntryId>,
+    ) {
         let missing = self.missing_pages();
         let superblocks = self.superblocks();
         superblocks.host_wrote(superblocks.config.program, missing);
-        self.program_unit(now, Lane::USER_WRITE, Unit { first, pages: Pages::Host(entries) });
+        self.program_unit(now, Lane::USER_WRITE, Unit { first, handle, pages: Pages::Host(entries) });
     }
 
-    /// Programs the first copies of collection as the unit that begins at `first`.
-    pub(super) fn program_copies(&mut self, now: Time, first: PhysicalPage) {
+    /// Programs the first copies for a destination of collection as the unit that begins at `first`.
+    pub(super) fn program_copies(&mut self, now: Time, destination: HandleId, first: PhysicalPage) {
         let superblocks = self.superblocks();
         let mut copies = superblocks.spare_copies.pop().unwrap_or_default();
-        let count = superblocks.copies.len().min(superblocks.config.program as usize);
-        copies.extend(superblocks.copies.drain(..count));
+        let waiting = &mut superblocks.collection[destination].copies;
+        let count = waiting.len().min(superblocks.config.program as usize);
+        copies.extend(waiting.drain(..count));
         superblocks.copying += 1;
-        self.program_unit(now, Lane::GC_WRITE, Unit { first, pages: Pages::Copies(copies) });
+        let handle = copies.first().map_or(destination, |copy| superblocks.handle_of(copy.source));
+        self.program_unit(now, Lane::GC_WRITE, Unit { first, handle, pages: Pages::Copies(copies) });
     }
 
     fn program_unit(&mut self, now: Time, lane: Lane, unit: Unit) {
-        let first = unit.first;
+        let (first, handle) = (unit.first, unit.handle);
         let (lun, place) = self.layout.lun_of_page(first);
         let superblocks = self.superblocks();
         let pages = superblocks.config.program;
         let unit = superblocks.units.insert(unit);
         let mut request = MemoryRequest::internal(now, lane, Role::Unit(unit), lun, place);
-        (request.physical, request.page) = (first, pages);
+        (request.physical, request.page, request.frontier) = (first, pages, to_u8(handle.get()));
         self.issue(request);
     }
 
@@ -95,7 +119,7 @@ impl Mapping {
 
     /// Opens a free superblock; the last is for collection, without which there would never be another.
     fn open_superblock(&mut self, writer: Writer) -> Option<Frontier> {
-        let reserve = if writer == Writer::Host { self.config.gc_reserve() } else { 0 };
+        let reserve = if let Writer::Host(_) = writer { self.config.gc_reserve() } else { 0 };
         if self.free_superblocks() <= reserve {
             return None;
         }
@@ -117,12 +141,15 @@ impl Mapping {
         unit: UnitId,
     ) -> (PhysicalPage, Option<Vec<EntryId>>) {
         let superblocks = self.superblocks();
-        let Unit { first, pages } = &mut superblocks.units[unit];
-        let first = *first;
+        let Unit { first, handle, pages } = &mut superblocks.units[unit];
+        let (first, handle) = (*first, *handle);
         let pages = std::mem::replace(pages, Pages::Host(Vec::new()));
         superblocks.units.release(unit);
         match pages {
-            Pages::Host(entries) => return (first, Some(entries)),
+            Pages::Host(entries) => {
+                self.note_owner(first, entries.len(), handle);
+                return (first, Some(entries));
+            }
             Pages::Copies(copies) => self.copies_programmed(now, first, copies),
         }
         (first, None)
@@ -152,12 +179,27 @@ impl Mapping {
     /// Everything in a unit is where it belongs.
     pub(crate) fn end_unit(&mut self, now: Time, first: PhysicalPage) {
         let superblock = self.layout.superblock_of(self.layout.block_of(first));
-        let progress = &mut self.superblocks().progress[superblock];
-        progress.programs -= 1;
+        self.superblocks().progress[superblock].programs -= 1;
+        self.close_if_written(now, superblock);
+        self.erase_all_drained(now);
+    }
+
+    /// Closes a superblock of which nothing more is being or will be written.
+    pub(super) fn close_if_written(&mut self, now: Time, superblock: SuperblockId) {
+        let progress = &self.superblocks().progress[superblock];
         if progress.is_full && progress.programs == 0 {
             self.ftl.close_superblock(superblock, now);
         }
-        self.erase_all_drained(now);
+    }
+
+    /// Pages of the host from `first` on hold data of a handle.
+    fn note_owner(&mut self, first: PhysicalPage, pages: usize, handle: HandleId) {
+        let superblock = self.layout.superblock_of(self.layout.block_of(first));
+        if let Some(placement) = &mut self.superblocks().placement {
+            for page in first.up_to(PhysicalPage::at(first.index() + pages)) {
+                placement.written(page, superblock, handle);
+            }
+        }
     }
 
     fn copies_programmed(&mut self, now: Time, first: PhysicalPage, mut copies: Vec<Copy>) {
@@ -168,8 +210,13 @@ impl Mapping {
             let physical = PhysicalPage::at(first.index() + offset);
             self.nand.program(physical, copy.logical, copy.content);
             self.counters.programmed_gc += 1;
-            let superblock = self.layout.superblock_of(self.layout.block_of(copy.source));
-            self.superblocks().progress[superblock].copies -= 1;
+            let [victim, destination] =
+                [copy.source, physical].map(|page| self.layout.superblock_of(self.layout.block_of(page)));
+            let superblocks = self.superblocks();
+            superblocks.progress[victim].copies -= 1;
+            if let Some(placement) = &mut superblocks.placement {
+                placement.moved(copy.source, physical, destination);
+            }
             if self.ftl.is_valid(copy.source) {
                 self.move_page(now, copy.logical, copy.source, physical);
             }

@@ -1,0 +1,122 @@
+//! Whose data a LUN works on: the time of its programs and of collection by reclaim unit handle, so that the
+//! wait of a request can be attributed to the handle that caused it. Only for drives with data placement.
+
+use super::Backend;
+use crate::flash::LunId;
+use crate::holder::Holder;
+use crate::request::RequestId;
+use tailcut_base::cause::HeldUp;
+use tailcut_base::fdp::{HANDLES_MAX, HandleId};
+use tailcut_base::ids::{Id, IdVec};
+use tailcut_base::{Nanos, Time};
+
+/// The time of each handle: programs of the host's data first, then collection.
+type Account = [u64; 2 * HANDLES_MAX];
+
+/// Such times of LUNs, and what waiting requests have seen of them.
+#[derive(Debug)]
+pub(super) struct HandleAccounts {
+    luns: IdVec<LunId, LunAccount>,
+    waited: IdVec<RequestId, Account>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct LunAccount {
+    times: Account,
+    /// The place in the account of what holds the LUN, and since when; `None` for reads and while it is idle.
+    holder: Option<(usize, Time)>,
+}
+
+impl LunAccount {
+    fn at(&self, now: Time) -> Account {
+        let mut times = self.times;
+        if let Some((place, since)) = self.holder {
+            times[place] += now.since(since).0;
+        }
+        times
+    }
+}
+
+impl HandleAccounts {
+    pub(super) fn new(luns: u32) -> HandleAccounts {
+        let idle = LunAccount { times: [0; 2 * HANDLES_MAX], holder: None };
+        HandleAccounts { luns: IdVec::filled(luns as usize, idle), waited: IdVec::new() }
+    }
+
+    /// A LUN is held by work on data of a handle, or by something else.
+    fn hold(&mut self, now: Time, lun: LunId, holder: Option<usize>) {
+        let account = &mut self.luns[lun];
+        account.times = account.at(now);
+        account.holder = holder.map(|place| (place, now));
+    }
+}
+
+/// The place in an account of what a transaction does for a handle.
+fn place_of(holder: Holder, handle: HandleId) -> Option<usize> {
+    match holder {
+        Holder::UserWrite => Some(handle.index()),
+        Holder::GcRead | Holder::GcWrite | Holder::Erase => Some(HANDLES_MAX + handle.index()),
+        _ => None,
+    }
+}
+
+impl Backend {
+    /// The transaction of a LUN takes it.
+    #[inline]
+    pub(super) fn seize(&mut self, now: Time, lun: LunId, holder: Holder) {
+        self.luns.seize(now, lun, holder);
+        if self.handles.is_some() {
+            self.account_handle(now, lun, holder);
+        }
+    }
+
+    fn account_handle(&mut self, now: Time, lun: LunId, holder: Holder) {
+        let first = self.luns[lun].transaction.members().first();
+        let handle = first.map_or(0, |&id| self.requests[id].frontier);
+        let place = place_of(holder, HandleId::new(u32::from(handle)));
+        if let Some(accounts) = &mut self.handles {
+            accounts.hold(now, lun, place);
+        }
+    }
+
+    /// A LUN is idle from now on.
+    #[inline]
+    pub(super) fn end_handle(&mut self, now: Time, lun: LunId) {
+        if let Some(accounts) = &mut self.handles {
+            accounts.hold(now, lun, None);
+        }
+    }
+
+    /// A request begins to wait for its LUN.
+    #[inline]
+    pub(super) fn begin_wait_for_handles(&mut self, now: Time, id: RequestId) {
+        if let Some(accounts) = &mut self.handles {
+            let account = accounts.luns[self.requests[id].lun].at(now);
+            accounts.waited.extend_to(id, [0; 2 * HANDLES_MAX]);
+            accounts.waited[id] = account;
+        }
+    }
+
+    /// The wait of a request for its LUN is over.
+    #[inline]
+    pub(super) fn end_wait_for_handles(&mut self, now: Time, id: RequestId) {
+        if let Some(accounts) = &mut self.handles {
+            let account = accounts.luns[self.requests[id].lun].at(now);
+            for (waited, now) in accounts.waited[id].iter_mut().zip(account) {
+                *waited = now - *waited;
+            }
+        }
+    }
+
+    /// What a request whose wait is over has waited longest for: programs or collection of one handle.
+    #[inline]
+    pub(super) fn held_up(&self, id: RequestId) -> HeldUp {
+        let Some(accounts) = &self.handles else { return HeldUp::NONE };
+        let waited = accounts.waited[id].iter().enumerate();
+        let longest = |longest: (usize, u64), (place, &time): (usize, &u64)| {
+            if time > longest.1 { (place, time) } else { longest }
+        };
+        let (place, time) = waited.fold((0, 0), longest);
+        HeldUp::new(HandleId::at(place % HANDLES_MAX), place >= HANDLES_MAX, Nanos(time))
+    }
+}

@@ -1,0 +1,92 @@
+//! Flexible Data Placement: how many reclaim unit handles a drive has, and what collection does with their
+//! data.
+
+use crate::config::SsdConfig;
+use tailcut_base::Problem;
+use tailcut_base::cast::to_u32;
+use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
+use tailcut_base::fdp::{HANDLES_MAX, Isolation};
+
+/// Data placement of a drive that maps by superblock. A reclaim unit is a superblock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FdpConfig {
+    /// Reclaim unit handles, 1 to 8; 1 is a drive without data placement, which ignores the handles of
+    /// writes.
+    pub handles: u32,
+    /// Whether collection may bring data of several handles together.
+    pub isolation: Isolation,
+}
+
+impl FdpConfig {
+    /// The values of drives without data placement.
+    pub const OFF: FdpConfig = FdpConfig { handles: 1, isolation: Isolation::Initially };
+
+    /// True when writes are placed by handle.
+    pub fn is_on(&self) -> bool {
+        self.handles > 1
+    }
+
+    /// Superblocks that collection writes at a time.
+    pub fn destinations(&self) -> u32 {
+        match self.isolation {
+            Isolation::Initially => 1,
+            Isolation::Persistently => self.handles,
+        }
+    }
+}
+
+impl Configure for FdpConfig {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
+        count_u32(
+            visit,
+            "handles",
+            "Reclaim unit handles that writes can name; 1 for a drive without data placement.",
+            &mut self.handles,
+            1..=to_u32(HANDLES_MAX),
+        );
+        choose(
+            visit,
+            "isolation",
+            "Whether data that collection moves shares reclaim units with that of other handles: initially \
+                (it does) or persistently (it never does) isolated.",
+            &mut self.isolation,
+        );
+    }
+}
+
+impl SsdConfig {
+    /// What data placement needs of the rest.
+    ///
+    /// # Errors
+    /// The key that is to be changed, and why.
+    pub fn check_fdp(&self) -> Result<(), Problem> {
+        if !self.fdp.is_on() {
+            return match self.fdp.isolation {
+                Isolation::Initially => Ok(()),
+                Isolation::Persistently => Err(Problem::new(
+                    "fdp.isolation",
+                    "the data of one handle needs no isolation; set fdp.handles, or isolation = \"initially\"",
+                )),
+            };
+        }
+        if !self.maps_by_superblock() {
+            return Err(Problem::new(
+                "fdp.handles",
+                "a reclaim unit is a superblock; set ftl.mapping = \"superblock\", or handles = 1 (streams of \
+                 a drive that maps by page are ftl.streams)",
+            ));
+        }
+        // A part of a unit of every handle waits in the buffer, beside the units that are being programmed.
+        let least = u64::from((self.fdp.handles + 1) * self.superblock.program) * self.geometry.page_bytes;
+        if self.buffer.size < least {
+            return Err(Problem::new(
+                "buffer.size",
+                format!(
+                    "{} handles gather {} pages each for a program; set size to at least {least} bytes",
+                    self.fdp.handles, self.superblock.program
+                ),
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,4 @@
+//! NVMe structures as bytes.
+
+pub mod fdp;
+pub mod plm;

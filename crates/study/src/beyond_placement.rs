@@ -1,0 +1,305 @@
+//! Beyond Shin's control API: what Flexible Data Placement does to write amplification and to the tail of
+//! reads.
+//!
+//! A small drive with the flash of `pm9a3-960` under four loads of writes whose data dies at different times,
+//! beside reads of all of it. Each load runs with everything behind one handle, with a handle for each kind of
+//! data that collection may mix again, and with handles that stay isolated; and without suspension.
+
+use super::{Options, Row, Study};
+use tailcut_base::config::Choice;
+use tailcut_base::fdp::Isolation;
+use tailcut_base::{Nanos, Op};
+use tailcut_sim::Scenario;
+use tailcut_sim::measured::{Measured, Run, find};
+use tailcut_sim::report::Tail;
+use tailcut_sim::world::Limits;
+use tailcut_ssd::config::{Handling, PacingConfig};
+use tailcut_ssd::precondition::PreparedState;
+use tailcut_ssd::{Precondition, Preset};
+use tailcut_workload::SyntheticConfig;
+use tailcut_workload::config::PaceKind;
+
+/// Reads beside data that is placed by handle, against the same without.
+pub(crate) struct Placement;
+
+/// A load of writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Load {
+    /// A flash cache as CacheLib divides it: 4 % of the space takes small objects at random places, the rest
+    /// large ones in order, with this share of the drive in use, in per cent.
+    Cache(u32),
+    /// Five classes of blocks of a cache of LLM states on 89 % of the drive, each written twice as often as the
+    /// one before, at random places or in order.
+    Classes { in_order: bool },
+    /// Two tenants on half of the drive each: one overwrites at random, one in order.
+    Tenants,
+}
+
+const LOADS: [Load; 5] = [
+    Load::Cache(50),
+    Load::Cache(100),
+    Load::Classes { in_order: false },
+    Load::Classes { in_order: true },
+    Load::Tenants,
+];
+
+/// What is done with the handles of a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// One for all.
+    None,
+    Initially,
+    Persistently,
+}
+
+const KINDS: [Kind; 3] = [Kind::None, Kind::Initially, Kind::Persistently];
+
+/// Classes of data, and handles.
+const CLASSES: u32 = 5;
+
+/// Writes a second, over all sources: less than the slowest arrangement sustains.
+const WRITES: u64 = 12_000;
+
+/// Reads a second.
+const READS: u64 = 4_000;
+
+impl Load {
+    fn name(self) -> String {
+        match self {
+            Load::Cache(share) => format!("cache of small and large objects, {share} % in use"),
+            Load::Classes { in_order: false } => "five classes of blocks, 89 % in use".into(),
+            Load::Classes { in_order: true } => "five classes of blocks in order, 89 % in use".into(),
+            Load::Tenants => "two tenants, all in use".into(),
+        }
+    }
+
+    fn id(self) -> String {
+        match self {
+            Load::Cache(share) => format!("cache-{share}"),
+            Load::Classes { in_order: false } => "classes".into(),
+            Load::Classes { in_order: true } => "classes-in-order".into(),
+            Load::Tenants => "tenants".into(),
+        }
+    }
+
+    /// Share of the drive that holds data, in parts per million.
+    fn used(self) -> u32 {
+        match self {
+            Load::Cache(share) => share * 10_000,
+            Load::Classes { .. } => 890_000,
+            Load::Tenants => 1_000_000,
+        }
+    }
+
+    /// Write amplification that was published: without handles, and with them.
+    fn published(self) -> Option<[f64; 2]> {
+        match self {
+            Load::Cache(100) => Some([3.22, 1.03]),
+            Load::Classes { .. } => Some([2.600, 1.425]),
+            _ => None,
+        }
+    }
+
+    /// The sources of writes on a drive of `bytes`, each with its handle.
+    fn writers(self, bytes: u64) -> Vec<SyntheticConfig> {
+        let used = bytes / 1_000_000 * u64::from(self.used());
+        let block = 1 << 20;
+        let source = |handle: u32, (from, to): (u64, u64), rate: u64| SyntheticConfig {
+            read: 0,
+            stream: handle,
+            region_offset: from / block * block,
+            region_size: (to - from) / block * block,
+            pace: PaceKind::Open,
+            rate: rate.max(1),
+            depth: 1 << 16,
+            ..SyntheticConfig::default()
+        };
+        // In order, in larger requests of as many bytes.
+        let in_order = |source: SyntheticConfig| SyntheticConfig {
+            write_size: "64KiB".into(),
+            sequential: 1_000_000,
+            rate: (source.rate / 16).max(1),
+            ..source
+        };
+        match self {
+            Load::Cache(_) => {
+                let small = used / 25;
+                vec![source(1, (0, small), WRITES / 2), in_order(source(0, (small, used), WRITES / 2))]
+            }
+            Load::Classes { in_order: ordered } => {
+                let each = used / u64::from(CLASSES);
+                let all = (1 << CLASSES) - 1;
+                (0..CLASSES)
+                    .map(|class| {
+                        let from = each * u64::from(class);
+                        let source = source(class, (from, from + each), (WRITES << class) / all);
+                        if ordered { in_order(source) } else { source }
+                    })
+                    .collect()
+            }
+            Load::Tenants => {
+                vec![source(0, (0, used / 2), WRITES / 2), in_order(source(1, (used / 2, used), WRITES / 2))]
+            }
+        }
+    }
+
+    fn scenario(self, options: &Options, kind: Kind, suspends: bool) -> Scenario {
+        let mut device = Preset::Pm9a3.config();
+        let g = &mut device.geometry;
+        (g.channels, g.chips, g.pages) = (4, 1, 2304);
+        g.blocks = if options.quick { 64 } else { 256 };
+        (device.ftl.spare, device.gc.copies) = (if options.quick { 250_000 } else { 150_000 }, 16);
+        device.pacing = PacingConfig::NONE;
+        device.buffer.size = 16 << 20;
+        if !suspends {
+            (device.preempt.program, device.preempt.erase) = (Handling::None, Handling::None);
+        }
+        let handles = match self {
+            Load::Classes { .. } => CLASSES,
+            _ => 2,
+        };
+        (device.fdp.handles, device.fdp.isolation) = match kind {
+            Kind::None => (1, Isolation::Initially),
+            Kind::Initially => (handles, Isolation::Initially),
+            Kind::Persistently => (handles, Isolation::Persistently),
+        };
+        let bytes = device.user_bytes();
+        let mut writers = self.writers(bytes).into_iter();
+        // All data is overwritten as often before the measurement as it takes to forget how it was prepared.
+        let times = if options.quick { 3 } else { 5 };
+        let ramp = Nanos::for_bytes(times * bytes, WRITES * 4096);
+        let length = ramp / if options.quick { 3 } else { 2 };
+        let reads = SyntheticConfig {
+            read: 1_000_000,
+            region_share: self.used(),
+            pace: PaceKind::Open,
+            rate: READS,
+            depth: 1 << 16,
+            ..SyntheticConfig::default()
+        };
+        let mut scenario = Scenario {
+            seed: options.seed,
+            content: false,
+            device,
+            precondition: Precondition { state: PreparedState::Sequential, fill: self.used() },
+            workload: reads,
+            run: Limits { ramp, duration: ramp + length, ..Limits::NONE },
+            ..Scenario::default()
+        };
+        (scenario.beside.enabled, scenario.beside.source) = (true, writers.next().expect("it writes"));
+        for (place, source) in writers.enumerate() {
+            scenario.further.enable(place, source);
+        }
+        scenario
+    }
+
+    fn label(self, kind: Kind, suspends: bool) -> String {
+        let suspends = if suspends { "" } else { "/none" };
+        format!("{}/{}{suspends}", self.id(), kind.id())
+    }
+
+    fn run(self, options: &Options, kind: Kind, suspends: bool) -> Run {
+        Run { label: self.label(kind, suspends), scenario: self.scenario(options, kind, suspends) }
+    }
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::None => "one handle",
+            Kind::Initially => "handles, initially isolated",
+            Kind::Persistently => "handles, persistently isolated",
+        }
+    }
+
+    fn id(self) -> &'static str {
+        match self {
+            Kind::None => "none",
+            Kind::Initially => Isolation::Initially.name(),
+            Kind::Persistently => Isolation::Persistently.name(),
+        }
+    }
+}
+
+/// The loads that are run, and whether reads suspend programs.
+fn cases(options: &Options) -> Vec<(Load, Kind, bool)> {
+    let suspending: &[bool] = if options.quick { &[true] } else { &[true, false] };
+    let kinds = |load: Load, suspends: bool| KINDS.iter().map(move |&kind| (load, kind, suspends));
+    let loads = |suspends: bool| LOADS.iter().flat_map(move |&load| kinds(load, suspends));
+    suspending.iter().flat_map(|&suspends| loads(suspends)).collect()
+}
+
+/// The percentiles of the reads.
+const PERCENTILES: [(f64, &str); 4] =
+    [(50.0, "read p50"), (99.0, "read p99"), (99.9, "read p99.9"), (99.99, "read p99.99")];
+
+/// The share of the slowest 0.1 % of reads that waited longest for collection.
+fn held_up_by_collection(measured: &Measured) -> Option<f64> {
+    let tails = &measured.kind(Op::Read)?.slowest;
+    let tail: &Tail = tails.iter().find(|tail| tail.share < 0.002)?;
+    let shares = tail.held_up.iter().filter(|by| by.work == "collection");
+    Some(shares.map(|by| by.share).sum())
+}
+
+const ASSUMED: &str = "\
+The publications' rates and lifetimes are not known here: half of the bytes go to the small objects, and each \
+class is written twice as often as the one before. How much is moved follows from the order within a class: \
+see the rows of blocks in order.";
+
+impl Study for Placement {
+    fn id(&self) -> &'static str {
+        "beyond-placement"
+    }
+
+    fn title(&self) -> &'static str {
+        "Data placement by handle: write amplification, and the tail of reads beside it"
+    }
+
+    fn source(&self) -> &'static str {
+        "NVMe Flexible Data Placement; amplifications of CacheLib and of LMCache's raw-block back end"
+    }
+
+    fn next(&self, options: &Options, done: &[Measured]) -> Vec<Run> {
+        if !done.is_empty() {
+            return Vec::new();
+        }
+        cases(options).into_iter().map(|(load, kind, suspends)| load.run(options, kind, suspends)).collect()
+    }
+
+    fn rows(&self, options: &Options, done: &[Measured]) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for (load, kind, suspends) in cases(options) {
+            let besides = if suspends { "" } else { ", no suspension" };
+            let case = format!("{}, {}{besides}", load.name(), kind.name());
+            let measured = find(done, &load.label(kind, suspends));
+            let none = find(done, &load.label(Kind::None, suspends));
+            let drive = &measured.report.drive;
+            let published = load.published().filter(|_| suspends && kind != Kind::Initially);
+            let published = published.map(|[without, with]| if kind == Kind::None { without } else { with });
+            let row =
+                Row::new(&*case, "write amplification", "x", drive.write_amplification).paper(published);
+            let row = match load {
+                Load::Classes { in_order: true } => row.of_reading("blocks in order"),
+                _ => row,
+            };
+            rows.push(if published.is_some() { row.explain(ASSUMED) } else { row });
+            for (number, handle) in drive.handles.iter().enumerate() {
+                let quantity = format!("write amplification of handle {number}");
+                rows.push(Row::new(&*case, quantity, "x", handle.write_amplification));
+            }
+            for (percentile, quantity) in PERCENTILES {
+                rows.push(Row::new(&*case, quantity, "s", measured.read_percentile(percentile)));
+                if kind != Kind::None {
+                    let ratio = measured.read_percentile_over(none, percentile);
+                    rows.push(Row::new(&*case, format!("{quantity} / one handle"), "x", ratio));
+                }
+            }
+            if kind != Kind::None {
+                let share = held_up_by_collection(measured);
+                let quantity = "slowest 0.1 % of reads held up longest by collection";
+                rows.push(Row::new(&*case, quantity, "share", share));
+            }
+        }
+        rows
+    }
+}
