@@ -9,6 +9,8 @@ fn whole() -> SsdConfig {
     let mut drive = Preset::Pm9a3.config();
     (drive.geometry.blocks, drive.geometry.pages) = (1820, 48 * 24);
     drive.ftl.spare = 130_000;
+    // A superblock is erased eight times as often as that of the real drive: block by block, not at once.
+    drive.superblock.erases = 1;
     drive
 }
 

@@ -15,7 +15,8 @@
 //! the next. *Fitted*: everything in [`Fitted`], with diagonal CMA-ES on logarithms (10 to 150 candidates of
 //! a sixteenth of the drive) and then by hand towards the same rows: mostly the program time, to what the
 //! drive sustains; for `pe8110-960`, `p5520-1920` and `cm7r-3840` safe point and pace; `pm9a3-960` nearly
-//! all; and how long reads may go first. `tailcut calibrate` has not been run on these rows yet.
+//! all; how long reads may go first; and the pace of both Microns, in a model of queues, pool and pacing
+//! alone. `tailcut calibrate` has not been run on these rows yet.
 //!
 //! A preset has an eighth of the drive's superblocks, each of them whole, and of its capacity; see
 //! [`SsdConfig::at_scale`].
@@ -92,7 +93,7 @@ struct Fitted {
 /// A drive for data centres of today before anything is fitted: TLC flash of 512 Gb dies that maps by
 /// superblock, with the least number of dies, a power of two, that holds `capacity` bytes for the host, at an
 /// eighth of its size. Everything that a data sheet does not have is that of
-/// `pm9a3-960`.
+/// `pm9a3-960`, but that blocks are erased one at a time.
 pub fn of_capacity(capacity: u64, link: Pcie) -> SsdConfig {
     let dies = capacity.div_ceil(DIE).next_power_of_two().clamp(8, 1024) as u32;
     let channels = if dies > 32 { 16 } else { 8 };
@@ -180,7 +181,10 @@ const EVEN: PacingConfig = PacingConfig { mode: PacingMode::Even, ..PacingConfig
 
 /// The configuration of a Samsung PM9A3 with 960 GB, at reduced scale, fitted to measurements.
 pub fn pm9a3() -> SsdConfig {
-    SsdConfig { preset: Preset::Pm9a3, ..whole(&pm9a3_fit()) }.at_scale(SCALE)
+    let mut drive = SsdConfig { preset: Preset::Pm9a3, ..whole(&pm9a3_fit()) };
+    // All blocks of a superblock at once: meanwhile writes have only the room of the buffer.
+    drive.superblock.erases = drive.geometry.luns();
+    drive.at_scale(SCALE)
 }
 
 fn pm9a3_fit() -> Fitted {
@@ -263,7 +267,7 @@ pub fn micron_7450_pro() -> SsdConfig {
         spare: 113_592,
         buffer_kib: 3962,
         commands: 387,
-        pacing: PacingConfig { most: 68_050, growth: 28_869, window: Nanos(48_043_846), burst: 8, ..EVEN },
+        pacing: PacingConfig { most: 68_050, growth: 5200, window: Nanos::millis(300), burst: 64, ..EVEN },
     });
     SsdConfig { preset: Preset::Micron7450Pro, ..drive }.at_scale(SCALE)
 }
@@ -283,7 +287,7 @@ pub fn micron_7450_max() -> SsdConfig {
         spare: 297_712,
         buffer_kib: 3974,
         commands: 387,
-        pacing: PacingConfig { most: 117_300, growth: 30_869, window: Nanos(56_270_739), burst: 8, ..EVEN },
+        pacing: PacingConfig { most: 117_300, growth: 4500, window: Nanos::millis(250), burst: 64, ..EVEN },
     });
     SsdConfig { preset: Preset::Micron7450Max, ..drive }.at_scale(SCALE)
 }

@@ -180,6 +180,7 @@ pub(super) const BASES: &[(&str, &[&[&str]])] = &[
         "superblocks",
         &[&[
             "device.preset=pm9a3-960",
+            "device.superblock.erases=1",
             "device.geometry.channels=2",
             "device.geometry.chips=2",
             "device.geometry.blocks=64",
@@ -380,6 +381,7 @@ pub(super) const BASES: &[(&str, &[&[&str]])] = &[
         "full superblocks",
         &[&[
             "device.preset=pm9a3-960",
+            "device.superblock.erases=1",
             "device.geometry.channels=2",
             "device.geometry.chips=2",
             "device.geometry.blocks=64",
