@@ -74,15 +74,19 @@ pub enum Command {
     /// Administer a server: free blocks, thresholds, collection, windows
     Ctl {
         /// The request, such as 'free-blocks' or 'run-gc 10ms'; 'help' lists all. The server's control socket
-        /// may come first, a path with a slash or ending in .ctl; default: tailcut.ctl, or the only one in
-        /// this folder
+        /// may come first, a path with a slash or ending in .ctl; default: the only one in this folder, or
+        /// that of the only server that runs
         #[arg(required = true, num_args = 1.., value_name = "[SOCKET] REQUEST")]
         words: Vec<String>,
     },
     /// Show what a server serves and its state
     Status {
-        /// Control socket of the server; default: tailcut.ctl, or the only one in this folder
+        /// Control socket of the server; default: the only one in this folder, or that of the only server
+        /// that runs
         socket: Option<PathBuf>,
+        /// Print status, warnings and metrics as JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Print completions, man pages and the manual of scenario keys
     #[command(subcommand)]

@@ -4,6 +4,7 @@ use crate::arguments::{Arguments, Command};
 use crate::bench::arguments::NOW_OF_TAILCUT_BENCH;
 use crate::failure::Failure;
 use crate::run::arguments::RunArguments;
+use crate::serve::kv::drop_in::{self, Invocation};
 use crate::terminal::ColorMode;
 use crate::{
     advise, bench, calibrate, compare, ctl, explain, generate, help, import, probe, pts, report, run, serve,
@@ -18,9 +19,14 @@ use std::process::ExitCode;
 /// standard error. Returns 0 for success, 1 for a failure on the way, 2 for bad input, 130 after
 /// an interruption.
 pub fn main() -> ExitCode {
-    let parsed = help::command().try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
-    let arguments = parsed.unwrap_or_else(|error| refuse(&with_new_command(error)));
     let mut out = std::io::stdout().lock();
+    let words = match drop_in::read(std::env::args_os()) {
+        Invocation::Arguments(words) => words,
+        Invocation::Version(version) => return exit(writeln!(out, "{version}").map_err(Failure::from)),
+    };
+    let parsed =
+        help::command().try_get_matches_from(words).and_then(|matches| Arguments::from_arg_matches(&matches));
+    let arguments = parsed.unwrap_or_else(|error| refuse(&with_new_command(error)));
     exit(dispatch(arguments, &mut out).and_then(|()| Ok(out.flush()?)))
 }
 
@@ -89,7 +95,7 @@ fn dispatch(arguments: Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Pts(arguments) => pts::pts(&arguments, out),
         Command::Bench(command) => bench::bench(&command, out),
         Command::Ctl { words } => ctl::control(&words, out),
-        Command::Status { socket } => ctl::status(socket.as_deref(), out),
+        Command::Status { socket, json } => ctl::status(socket.as_deref(), json, out),
         Command::Generate(what) => generate::generate(&what, out),
     }
 }

@@ -1,7 +1,7 @@
 //! SIGINT and SIGTERM ask a run to stop and print what it knows; a second SIGINT ends the program, and so
-//! does a second SIGTERM while a server stops.
+//! does a second SIGTERM while a server stops. SIGHUP asks a server to read its files with secrets again.
 
-use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::low_level::{exit, pipe};
 use std::io::{self, Read};
@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
     asked: Arc<AtomicBool>,
+    /// Files are to be read again.
+    reload: Arc<AtomicBool>,
     /// Becomes readable at the first signal.
     bell: Option<Arc<UnixStream>>,
 }
@@ -28,7 +30,8 @@ impl Interrupt {
     /// The system refuses a handler, or the process has too many open files.
     pub fn listen() -> io::Result<Interrupt> {
         let (bell, ring) = UnixStream::pair()?;
-        let interrupt = Interrupt { asked: Arc::default(), bell: Some(Arc::new(bell)) };
+        let bell = Some(Arc::new(bell));
+        let interrupt = Interrupt { asked: Arc::default(), reload: Arc::default(), bell };
         // A write beyond the limit on the size of files (RLIMIT_FSIZE) fails with EFBIG, as on a full disk,
         // and does not end the program.
         flag::register(SIGXFSZ, Arc::default())?;
@@ -43,6 +46,19 @@ impl Interrupt {
             pipe::register(signal, ring.try_clone()?)?;
         }
         Ok(interrupt)
+    }
+
+    /// Listens for requests to read files again (`SIGHUP`), which end the program otherwise.
+    ///
+    /// # Errors
+    /// The system refuses a handler.
+    pub fn listen_for_reload(&self) -> io::Result<()> {
+        flag::register(SIGHUP, Arc::clone(&self.reload)).map(|_| ())
+    }
+
+    /// Whether files are to be read again since the last call.
+    pub fn takes_reload(&self) -> bool {
+        self.reload.swap(false, Ordering::Relaxed)
     }
 
     /// Whether to stop now. Cheap enough to be asked for every few hundred events.

@@ -42,6 +42,6 @@ pub use file::FileDrive;
 pub use memory::MemoryDrive;
 pub use service_manager::ServiceManager;
 pub use system::{
-    become_user, leave_session, processor_time, silence_output, sleep_precisely, stay_on, wait_readable,
-    yield_to_all,
+    become_user, leave_session, most_descriptors, processor_time, silence_output, sleep_precisely, stay_on,
+    wait_readable, yield_to_all,
 };

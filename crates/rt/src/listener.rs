@@ -2,7 +2,7 @@
 
 use rustix::fs::{Mode, fchmod};
 use rustix::io::Errno;
-use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 use std::fmt;
 use std::fs::Permissions;
 use std::io;
@@ -33,6 +33,11 @@ impl BindOptions {
     /// Whether connections from other machines are allowed.
     pub fn allow_network(self, allow_network: bool) -> BindOptions {
         BindOptions { allow_network, ..self }
+    }
+
+    /// True if connections from other machines are allowed.
+    pub(crate) fn allows_network(&self) -> bool {
+        self.allow_network
     }
 
     /// Whether clients are asked for certificates, which changes the advice where the network is not allowed.
@@ -82,7 +87,8 @@ pub struct Listener {
 
 #[derive(Debug)]
 enum Socket {
-    Unix(UnixListener, FileId),
+    /// With its file, if that is to be removed.
+    Unix(UnixListener, Option<FileId>),
     Tcp(TcpListener),
 }
 
@@ -102,7 +108,7 @@ impl Listener {
             Address::Unix(path) => {
                 clear(path)?;
                 let listener = bind_unix(path, options.permissions).map_err(wrong)?;
-                (Socket::Unix(listener, file_id(path).map_err(wrong)?), address.clone())
+                (Socket::Unix(listener, Some(file_id(path).map_err(wrong)?)), address.clone())
             }
             Address::Tcp(at) if !at.ip().is_loopback() && !options.allow_network => {
                 return Err(if options.requires_certificate {
@@ -120,6 +126,31 @@ impl Listener {
                 let at = listener.local_addr().map_err(wrong)?;
                 (Socket::Tcp(listener), Address::Tcp(at))
             }
+        };
+        Ok(Listener { socket, address })
+    }
+
+    /// A socket that takes connections already: one of the service manager, which owns its file.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is something else, such as a socket for datagrams; otherwise the error of a system
+    /// call.
+    pub fn inherited(socket: OwnedFd) -> io::Result<Listener> {
+        let wrong = |why| io::Error::new(io::ErrorKind::InvalidInput, why);
+        if !sockopt::socket_acceptconn(&socket)? || sockopt::socket_type(&socket)? != SocketType::STREAM {
+            return Err(wrong("it takes no connections (ListenStream= and Accept=no are needed)"));
+        }
+        let (socket, address) = if sockopt::socket_domain(&socket)? == AddressFamily::UNIX {
+            let listener = UnixListener::from(socket);
+            listener.set_nonblocking(true)?;
+            let path = listener.local_addr()?.as_pathname().map(Path::to_path_buf);
+            let path = path.unwrap_or_else(|| PathBuf::from("a socket without a path"));
+            (Socket::Unix(listener, None), Address::Unix(path))
+        } else {
+            let listener = TcpListener::from(socket);
+            listener.set_nonblocking(true)?;
+            let at = listener.local_addr()?;
+            (Socket::Tcp(listener), Address::Tcp(at))
         };
         Ok(Listener { socket, address })
     }
@@ -162,7 +193,7 @@ impl AsFd for Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let (Socket::Unix(_, ours), Address::Unix(path)) = (&self.socket, &self.address)
+        if let (Socket::Unix(_, Some(ours)), Address::Unix(path)) = (&self.socket, &self.address)
             && file_id(path).is_ok_and(|id| id == *ours)
         {
             // If it cannot be removed now, the next server on this path removes it.

@@ -3,10 +3,13 @@
 //! Sends lines of `NAME=value` in a datagram to the unix socket that `NOTIFY_SOCKET` names; without that
 //! variable, nothing is sent.
 
+use crate::listener::Listener;
 use std::env;
 use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// The connection to the service manager, if there is one.
@@ -15,6 +18,35 @@ pub struct ServiceManager {
     reached: Option<(UnixDatagram, SocketAddr)>,
     watchdog: Option<Duration>,
 }
+
+/// The sockets that the service manager has opened for this process (sd_listen_fds(3)); none if it has not,
+/// and at a second call.
+///
+/// # Errors
+/// If one of them takes no connections.
+pub fn inherited_listeners() -> io::Result<Vec<Listener>> {
+    let number = |name| env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
+    let is_meant = number("LISTEN_PID") == Some(std::process::id());
+    let count = number("LISTEN_FDS").filter(|_| is_meant && !TAKEN.swap(true, Ordering::Relaxed));
+    let first = FIRST_DESCRIPTOR;
+    let listener = |descriptor| {
+        // A descriptor that is not open would be an error of the service manager, and no value may own it.
+        if !std::path::Path::new(&format!("/proc/self/fd/{descriptor}")).exists() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "LISTEN_FDS: it is not open"));
+        }
+        // SAFETY: the service manager has opened it for this process, and by the protocol nothing else uses
+        // it. It is taken once.
+        let socket = unsafe { OwnedFd::from_raw_fd(descriptor) };
+        rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC)?;
+        Listener::inherited(socket)
+    };
+    (first..first + count.unwrap_or(0) as i32).map(listener).collect()
+}
+
+/// The first descriptor that the service manager passes (`SD_LISTEN_FDS_START`).
+const FIRST_DESCRIPTOR: i32 = 3;
+/// The sockets have an owner.
+static TAKEN: AtomicBool = AtomicBool::new(false);
 
 impl ServiceManager {
     /// Connects as the environment specifies.

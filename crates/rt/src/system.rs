@@ -206,6 +206,11 @@ pub(crate) fn raise_descriptors() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
+/// The process's limit of descriptors; `None` if there is none.
+pub fn most_descriptors() -> Option<u64> {
+    getrlimit(Resource::Nofile).current
+}
+
 /// A random number from `/dev/urandom`: unpredictable and unique.
 ///
 /// # Errors

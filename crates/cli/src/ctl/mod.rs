@@ -1,23 +1,32 @@
 //! `tailcut ctl` and `tailcut status`: asking and steering a server that runs.
 
+pub mod json;
+pub mod running;
+
 use crate::failure::Failure;
+use crate::output::write_json;
 use std::fs::DirEntry;
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 /// The default path of a server's control socket.
 pub const DEFAULT_CONTROL: &str = "tailcut.ctl";
 
-/// Shows the state of a server: of the one that listens on `socket`, or of the only one with a control socket
-/// in the working folder.
+/// Shows the state of a server, as JSON if it `is_json`: of the one that listens on `socket`, of the only one
+/// with a control socket in the working folder, or of the only one that runs.
 ///
 /// # Errors
-/// Several control sockets in the working folder, no server at the socket, or standard output cannot be
-/// written.
-pub fn status(socket: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> {
+/// Several servers to choose from, no server at the socket, or standard output cannot be written.
+pub fn status(socket: Option<&Path>, is_json: bool, out: &mut dyn Write) -> Result<(), Failure> {
     let socket = socket.map_or_else(only_control, |socket| Ok(socket.into()))?;
-    ctl(&socket, &["status".into()], out)
+    if !is_json {
+        return ctl(&socket, &["status".into()], out);
+    }
+    let (status, metrics) = (answer(&socket, "status")?, answer(&socket, "metrics")?);
+    let document = json::document(&socket.display().to_string(), &status, &metrics);
+    write_json(&document, Path::new("-"), out)
 }
 
 /// Sends a request to the server whose control socket comes first, or to the only one as [`status`] does.
@@ -36,18 +45,22 @@ pub fn control(words: &[String], out: &mut dyn Write) -> Result<(), Failure> {
     }
 }
 
-/// The only control socket in the working folder, or the default one.
+/// The only control socket in the working folder, that of the only server that runs, or the default one.
 fn only_control() -> Result<PathBuf, Failure> {
-    let mut found = control_sockets(Path::new("."));
-    match (found.len(), found.pop()) {
-        (1, Some(only)) => Ok(only),
-        (2.., Some(last)) if !Path::new(DEFAULT_CONTROL).exists() => {
-            found.push(last);
-            let names: Vec<String> = found.iter().map(|path| path.display().to_string()).collect();
+    let here = control_sockets(Path::new("."));
+    let live: Vec<PathBuf> = here.iter().filter(|path| UnixStream::connect(path).is_ok()).cloned().collect();
+    if live.len() > 1 && live.iter().any(|path| path == Path::new(DEFAULT_CONTROL)) {
+        return Ok(DEFAULT_CONTROL.into());
+    }
+    let running = if live.is_empty() { running::sockets() } else { live };
+    match &running[..] {
+        [] => Ok(here.into_iter().next().unwrap_or_else(|| DEFAULT_CONTROL.into())),
+        [only] => Ok(only.clone()),
+        several => {
+            let names: Vec<String> = several.iter().map(|path| path.display().to_string()).collect();
             let names = names.join(", ");
             Err(Failure::Input(format!("there are several control sockets: {names}; name one first")))
         }
-        _ => Ok(DEFAULT_CONTROL.into()),
     }
 }
 
@@ -67,7 +80,13 @@ fn control_sockets(folder: &Path) -> Vec<PathBuf> {
 /// # Errors
 /// No server at the socket, something else than a control server, or a request that it refuses.
 pub fn ctl(socket: &Path, words: &[String], out: &mut dyn Write) -> Result<(), Failure> {
-    let answer = tailcut_rt::ctl::ask(socket, &words.join(" ")).map_err(|why| {
+    let answer = answer(socket, &words.join(" "))?;
+    Ok(write!(out, "{answer}")?)
+}
+
+/// The answer of the server that listens on a socket to a request.
+fn answer(socket: &Path, request: &str) -> Result<String, Failure> {
+    let answer = tailcut_rt::ctl::ask(socket, request).map_err(|why| {
         let what = socket.display();
         match why.kind() {
             ErrorKind::NotFound | ErrorKind::ConnectionRefused => Failure::Input(format!(
@@ -82,7 +101,7 @@ pub fn ctl(socket: &Path, words: &[String], out: &mut dyn Write) -> Result<(), F
     })?;
     match answer.strip_prefix("refused: ") {
         Some(why) => Err(Failure::Input(why.to_string())),
-        None => Ok(write!(out, "{answer}")?),
+        None => Ok(answer),
     }
 }
 

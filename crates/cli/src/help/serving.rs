@@ -71,8 +71,9 @@ pub(super) const ALL: &[CommandHelp] = &[
     CommandHelp {
         path: "status",
         examples: &[
-            ("Show the only server of this folder", "tailcut status"),
+            ("Show the only server of this folder, or of this machine", "tailcut status"),
             ("Show the key-value server on port 11211", "tailcut status tailcut-11211.ctl"),
+            ("Print status, warnings and metrics as JSON", "tailcut status --json"),
         ],
         exit_status: ASKS,
         files: &[("*.ctl", "control sockets in the working directory")],

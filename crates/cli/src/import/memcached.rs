@@ -48,7 +48,7 @@ const FLAGS: &[Flag] = &[
     flag('f', "slab-growth-factor", true, LeftOut("there are no slab classes")),
     flag('n', "slab-min-size", true, LeftOut("there are no slab classes")),
     flag('L', "enable-largepages", false, LeftOut("the system chooses the size of pages")),
-    flag('D', "stat-delimiter", true, LeftOut("there are no statistics by prefix")),
+    flag('D', "stat-delimiter", true, LeftOut("statistics by prefix have the delimiter ':'")),
     flag('t', "threads", true, Same),
     flag('R', "max-reqs-per-event", true, LeftOut("clients are served by turns of 64 KiB")),
     flag('C', "disable-cas", false, Same),
@@ -56,14 +56,19 @@ const FLAGS: &[Flag] = &[
     flag('B', "protocol", true, Same),
     flag('I', "max-item-size", true, Same),
     flag('Y', "auth-file", true, Same),
-    flag('S', "enable-sasl", false, Refused("SASL belongs to the binary protocol; use -Y FILE")),
+    flag(
+        'S',
+        "enable-sasl",
+        false,
+        Refused("name the users with -Y FILE, which requires authentication of all clients"),
+    ),
     flag('F', "disable-flush-all", false, Same),
     flag('X', "disable-dumping", false, LeftOut("there is no dump of keys")),
     flag('W', "disable-watch", false, LeftOut("there is no watch")),
     flag('e', "memory-file", true, Refused("with --durable and --device a cache outlives a restart")),
     flag('o', "extended", true, Extended),
     flag('N', "napi-ids", true, LeftOut("threads are not bound to receive queues")),
-    flag('Z', "enable-ssl", false, Refused("there is no TLS; put a proxy that encrypts in front of it")),
+    flag('Z', "enable-ssl", false, Same),
 ];
 
 const fn flag(short: char, long: &'static str, takes_value: bool, translation: Translation) -> Flag {
@@ -199,7 +204,9 @@ impl Command {
                 self.before.push(format!("truncate --size={} {}", quoted(size), quoted(file)));
                 self.devices.push(quoted(file));
             }
-            "idle_timeout" => self.words.extend([String::from("-o"), quoted(option)]),
+            "idle_timeout" | "ssl_chain_cert" | "ssl_key" | "ssl_ca_cert" | "ssl_verify_mode" => {
+                self.words.extend([String::from("-o"), quoted(option)])
+            }
             "resp_obj_mem_limit" | "read_buf_mem_limit" => {
                 self.notes.push(format!(
                     "-o {option} is left out: memory for clients has one limit, --client-memory"
@@ -208,8 +215,11 @@ impl Command {
             _ if name.starts_with("ext_") => {
                 self.notes.push(format!("-o {option} is left out: the flash tier is organised otherwise"));
             }
-            _ if name.starts_with("ssl_") || name.starts_with("proxy") => {
-                self.refusals.push(format!("-o {option}: there is neither TLS nor a proxy here"));
+            _ if name.starts_with("ssl_") => {
+                self.notes.push(format!("-o {option} is left out: TLS 1.2 and 1.3 have their usual suites"));
+            }
+            _ if name.starts_with("proxy") => {
+                self.refusals.push(format!("-o {option}: there is no proxy here"));
             }
             _ => self.notes.push(format!("-o {option} is left out: memory is organised otherwise")),
         }
@@ -301,7 +311,9 @@ mod tests {
         let notes = command("-f 1.25 -R 20 -o modern").notes;
         assert_eq!(notes.len(), 4, "{notes:?}");
         assert!(notes[0].starts_with("-f 1.25 is left out: "), "{notes:?}");
-        assert!(refusal("-Z").contains("-Z: there is no TLS"));
+        assert!(refusal("-S").contains("-S: name the users with -Y FILE"));
+        let tls = command("-Z -o ssl_chain_cert=c.pem,ssl_key=k.pem,ssl_ciphers=x -s a").lines();
+        assert!(tls[0].contains("-Z -o ssl_chain_cert=c.pem -o ssl_key=k.pem"), "{tls:?}");
         assert!(refusal("-m").contains("-m needs a value"));
         assert!(refusal("--memory-limt 64").contains("did you mean --memory-limit?"));
         assert!(refusal("-q").contains("no flag -q"));

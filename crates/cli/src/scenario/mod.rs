@@ -56,6 +56,12 @@ pub fn find_invalid(part: &mut dyn Configure, sets: &[String]) -> Option<Problem
     problems.into_iter().chain(of_values).next()
 }
 
+/// True if a value is written for the key at `path`.
+pub fn is_written(path: &str, file: Option<Source>, sets: &[String]) -> bool {
+    let document = Written::parse(file, sets).document.unwrap_or_default();
+    document.written().iter().any(|(written, _)| written == path)
+}
+
 /// The text that a user wrote.
 struct Written {
     sources: Vec<Source>,

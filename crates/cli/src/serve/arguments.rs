@@ -28,12 +28,15 @@ pub struct BlockArguments {
     /// Override a scenario key, such as array.drives=4
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
-    /// Export this file or block device instead of an emulated drive
+    /// Export this file or block device instead of an emulated drive; two are a mirror
     ///
-    /// Repeat it for each drive of the scenario's array (array.drives), or without an array to export each on
-    /// its own.
+    /// Repeat it for each drive of an array. Two empty ones become a mirror, members of an array are that
+    /// array, and others need --create, for three or more with --set array.layout=LAYOUT.
     #[arg(long = "device", value_name = "PATH")]
     pub devices: Vec<PathBuf>,
+    /// Export each of several devices on its own
+    #[arg(hide_short_help = true, long, requires = "devices", conflicts_with_all = ["create", "degraded"])]
+    separate: bool,
     /// Export N independent emulated drives
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64), conflicts_with = "devices")]
     pub drives: Option<u32>,
@@ -143,6 +146,11 @@ impl BlockArguments {
     /// As which block device of this kernel a drive is there, by its place among those that are served.
     pub fn ublk(&self, place: usize) -> Option<u32> {
         self.ublk.map(|first| first + place as u32)
+    }
+
+    /// True if each of several devices is exported on its own, and not as an array.
+    pub fn is_separate(&self) -> bool {
+        self.separate
     }
 
     /// Where the control socket is: as asked for, or beside the socket.

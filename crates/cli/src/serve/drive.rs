@@ -1,6 +1,7 @@
 //! The drives that are served: emulated drives of a scenario, files and block devices, or plain memory.
 
 use super::arguments::BlockArguments;
+use super::arrangement::{self, Devices};
 use crate::failure::Failure;
 use crate::run::Scenario;
 use crate::scenario::effect;
@@ -41,7 +42,7 @@ pub enum Served {
     },
 }
 
-/// The texts that a scenario was read from.
+/// The texts of the user that a scenario was read from.
 #[derive(Clone, Debug, Default)]
 pub struct Written {
     file: Option<Source>,
@@ -75,20 +76,24 @@ pub struct Place {
     of: u64,
 }
 
-/// Reads what a server takes of a scenario. A key that is set beside the file and has no effect on it is an
-/// error; in the file, which may be there for other commands, it is not.
+/// Reads what a server takes of a scenario, and completes it for the devices. A key that is set beside the
+/// file and has no effect on it is an error; in the file, which may be there for other commands, it is not.
+/// Returns the texts of the user, and whether the devices become a new array without `--create`.
 ///
 /// # Errors
-/// What is wrong with the scenario, or with a key.
+/// What is wrong with the scenario, or with a key, or that the devices need a choice of the user.
 pub fn load(
     scenario: &mut Scenario,
     file: Option<&Path>,
     sets: &[String],
+    devices: Option<Devices<'_>>,
     is_emulated: bool,
-) -> Result<Written, Failure> {
+) -> Result<(Written, bool), Failure> {
     let defaults = keys::list(scenario);
     let source = file.map(Source::open).transpose()?;
-    scenario::read(scenario, source.clone(), sets)?;
+    let infer = |devices| arrangement::infer(source.as_ref(), sets, devices);
+    let arrangement = devices.map(infer).transpose()?.unwrap_or_default();
+    scenario::read(scenario, source.clone(), &[sets, arrangement.sets()].concat())?;
     let reason = |path: &str| {
         let part = path.split('.').next().unwrap_or_default();
         let because = match part {
@@ -104,7 +109,7 @@ pub fn load(
     };
     let errors = effect::find(scenario, &defaults, None, sets, reason);
     if errors.list().is_empty() {
-        Ok(Written { file: source, sets: sets.to_vec() })
+        Ok((Written { file: source, sets: sets.to_vec() }, arrangement.is_new()))
     } else {
         Err(errors.into())
     }
@@ -141,7 +146,12 @@ impl Served {
         refuse_duplicates(&arguments.devices)?;
         let mut scenario = Box::<Scenario>::default();
         let is_emulated = arguments.devices.is_empty();
-        let written = load(&mut scenario, arguments.scenario.as_deref(), &arguments.sets, is_emulated)?;
+        let of_array = Devices::new(&arguments.devices, "serve block")
+            .create(arguments.create)
+            .degraded(arguments.degraded);
+        let of_array = (!arguments.is_separate()).then_some(of_array);
+        let (file, sets) = (arguments.scenario.as_deref(), &arguments.sets);
+        let (written, is_new) = load(&mut scenario, file, sets, of_array, is_emulated)?;
         let has_array = scenario.array.drives > 0;
         if has_array && arguments.drives.is_some() {
             let both = "--drives serves each drive for itself, and array.drives makes an array of them: \
@@ -156,7 +166,7 @@ impl Served {
         let of = devices.len() as u64;
         let served = devices.into_iter().zip(0..).map(|(devices, number)| {
             let name = if of == 1 { name.clone() } else { format!("{name}{number}") };
-            let (scenario, is_new) = (scenario.clone(), arguments.create);
+            let (scenario, is_new) = (scenario.clone(), arguments.create || is_new);
             // An array that cannot write cannot be opened: it records who is a member.
             let is_read_only = arguments.read_only && !has_array;
             let (consent, place) = (consent(arguments.degraded), Place { number, of });
@@ -180,6 +190,12 @@ impl Served {
 
     fn is_new(&self) -> bool {
         matches!(self, Served::Drives { is_new: true, .. })
+    }
+
+    /// True if an array over two drives is served, which keeps everything on both.
+    fn is_mirror(&self) -> bool {
+        matches!(self, Served::Drives { scenario, .. }
+            if scenario.array.drives == 2 && scenario.array.layout.is_mirrored())
     }
 
     /// True if an array of drives is served.
@@ -246,13 +262,11 @@ impl Served {
                 Remedy::Release => "take it out of use first (umount, swapoff, mdadm --stop, dmsetup remove)",
                 Remedy::Erase => "give another one, or erase its first two blocks if that may be lost",
                 Remedy::GiveAllMembers if purpose == OpenPurpose::Serve => {
-                    "to open the array, give all of its members, each with --device, and --set \
-                     array.drives=N for their number; --force serves this one as a plain drive, and what it \
-                     holds may be lost"
+                    "to open the array, give all of its members, each with --device, or those that are left \
+                     with --degraded; --force serves this one as a plain drive, and what it holds may be lost"
                 }
                 Remedy::GiveAllMembers => {
-                    "give all members of the array, each with --device, and --set array.drives=N for their \
-                        number"
+                    "give all members of the array, each with --device, or those that are left with --degraded"
                 }
             };
             Some(format!("{} is not opened for writing: {why}; {remedy}", device.display()))
@@ -277,6 +291,7 @@ impl fmt::Display for Served {
         let is_known = devices.is_empty() || self.is_new() || layout != ArrayConfig::default().layout;
         match scenario.array.drives {
             0 => {}
+            _ if is_known && self.is_mirror() => f.write_str("a mirror over ")?,
             _ if is_known => write!(f, "{layout} over ")?,
             _ => f.write_str("an array over ")?,
         }

@@ -1,12 +1,14 @@
 //! `tailcut serve`: drives and stores for unmodified programs.
 
 pub mod arguments;
+pub mod arrangement;
 pub mod condition;
 pub mod drive;
 pub mod history;
 pub mod history_page;
 pub mod kv;
 pub mod log;
+pub mod near_limit;
 pub mod page;
 pub mod punctuality;
 
@@ -20,6 +22,7 @@ use condition::ConditionLog;
 use drive::Served;
 use history::History;
 use log::Log;
+use near_limit::NearLimit;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -32,7 +35,7 @@ use tailcut_rt::serve::{
     Access, Address, CannotAttach, CannotListen, CannotServe, Certificates, Encryption, Figures, Limits,
     Name, Server, Windows,
 };
-use tailcut_rt::{AnyDrive, Clock};
+use tailcut_rt::{AnyDrive, Clock, ServiceManager};
 
 /// Does what the arguments ask and prints to `out`.
 ///
@@ -56,6 +59,12 @@ fn block(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), Failure>
 fn log_and_serve(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
+    let service_manager = ServiceManager::from_environment()
+        .map_err(|error| Failure::Operation(format!("cannot connect to NOTIFY_SOCKET: {error}")))?;
+    if arguments.tls_certificates.is_some() || std::env::var_os("NOTIFY_SOCKET").is_some() {
+        let cannot = |error| Failure::Operation(format!("cannot listen for SIGHUP: {error}"));
+        interrupt.listen_for_reload().map_err(cannot)?;
+    }
     let clock = Clock::start();
     let (is_read_only, is_forced) = (arguments.read_only, arguments.force);
     let (mut what, mut drives) = (Vec::new(), Vec::new());
@@ -86,7 +95,9 @@ fn log_and_serve(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), 
         out.flush()?;
     }
     tracing::debug!(event = "ready", "ready at {}", server.address());
-    watch(&server, &interrupt, (history, condition), arguments.quiet);
+    service_manager.is_ready(&format!("serving at {}", server.address()));
+    watch(&server, &interrupt, (history, condition), (arguments, &service_manager));
+    service_manager.is_stopping();
     tracing::debug!(event = "stopping", "stopping: finishing what is under way");
     interrupt.end_at_the_next();
     let served = server.stop();
@@ -189,9 +200,10 @@ fn watch(
     server: &Server<AnyDrive>,
     interrupt: &Interrupt,
     (mut history, mut condition): (Option<History>, Option<ConditionLog>),
-    quiet: bool,
+    (arguments, service_manager): (&BlockArguments, &ServiceManager),
 ) {
-    let waiting = Waiting::new("waiting for clients", quiet);
+    let waiting = Waiting::new("waiting for clients", arguments.quiet);
+    let mut near_limit = NearLimit::new(arguments.connections.into());
     let mut before = page::ServerState::of(server);
     condition.iter_mut().for_each(ConditionLog::report);
     History::go_on_or_end(&mut history);
@@ -206,11 +218,33 @@ fn watch(
         if is_exhausted && !was_exhausted {
             tracing::warn!(event = "out_of_descriptors", "{OUT_OF_DESCRIPTORS}");
         }
+        if interrupt.takes_reload() {
+            reload(server, arguments);
+        }
         let now = page::ServerState::of(server);
-        waiting.show(now.line(&before, GLANCE_EVERY));
+        if let Some(warning) = near_limit.note(now.connections(), "--connections") {
+            tracing::warn!(event = "near_limit", "{warning}");
+        }
+        let line = now.line(&before, GLANCE_EVERY);
+        service_manager.status(&line);
+        waiting.show(line);
         before = now;
     }
     History::end(history);
+}
+
+/// Reads the certificates again. If they are not valid any more, those of before stay.
+fn reload(server: &Server<AnyDrive>, arguments: &BlockArguments) {
+    let Some(folder) = &arguments.tls_certificates else { return };
+    match Certificates::load(folder, arguments.tls_verify_peer) {
+        Ok(certificates) => {
+            server.set_certificates(certificates);
+            tracing::info!(event = "reloaded", "{}: certificates were read again", folder.display());
+        }
+        Err(why) => {
+            tracing::warn!(event = "not_reloaded", "{why}; the certificates of before stay in use");
+        }
+    }
 }
 
 const OUT_OF_DESCRIPTORS: &str = "no descriptors or memory for further clients, who wait until there are: \

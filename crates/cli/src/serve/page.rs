@@ -90,6 +90,11 @@ impl ServerState {
         glance
     }
 
+    /// Number of open connections.
+    pub fn connections(&self) -> u64 {
+        self.connections
+    }
+
     /// In words, with the rates since `before`.
     pub fn line(&self, before: &ServerState, passed: Duration) -> String {
         let rate = |now: u64, before: u64| (now - before) as f64 / passed.as_secs_f64();

@@ -51,6 +51,32 @@ fn several_drives_are_served_each_for_itself() {
 }
 
 #[test]
+fn two_devices_are_a_mirror_unless_they_are_to_be_separate() {
+    let place = Place::new();
+    ["a", "b"].iter().for_each(|file| place.sparse(file, 64 << 20));
+    let both = ["--device", "a", "--device", "b"];
+    let mut server = Server::start_in(place, &both);
+    let status = tell(&server, &["status", "socket.ctl"]);
+    assert!(status.contains("\ncondition optimal") && status.matches("export ").count() == 1, "{status}");
+    server.signal("-TERM");
+    assert_eq!(server.last_words().1, Some(0));
+    server.start_again(&both);
+    assert!(tell(&server, &["status", "socket.ctl"]).contains("\ncondition optimal"));
+    server.signal("-TERM");
+    server.last_words();
+    let separate = ["serve", "block", "-q", "--unix", "s", "--separate", "--device", "a", "--device", "b"];
+    let refused = server.place.refused(2, &separate);
+    assert!(
+        refused.contains("a is not opened for writing: it holds drive 0 of a tailcut array"),
+        "{refused}"
+    );
+    ["c", "d"].iter().for_each(|file| server.place.sparse(file, 64 << 20));
+    server.start_again(&["--separate", "--device", "c", "--device", "d"]);
+    assert_eq!(tell(&server, &["status", "socket.ctl"]).matches("export disk").count(), 2);
+    server.stop();
+}
+
+#[test]
 fn prometheus_reads_its_page() {
     let mut arguments = vec!["--metrics", "127.0.0.1:0"];
     arguments.extend(SMALL);

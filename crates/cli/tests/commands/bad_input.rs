@@ -2,12 +2,17 @@
 //!
 //! The keys come from the binary's own list, so that these tests hold for every scenario.
 
+use crate::support::{Place, json};
 use serde_json::Value;
+use std::io::Read;
+use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
+const BINARY: &str = env!("CARGO_BIN_EXE_tailcut");
+
 fn tailcut(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tailcut"));
+    let mut command = Command::new(BINARY);
     command.args(arguments);
     command
 }
@@ -183,30 +188,43 @@ fn a_preset_that_decides_nothing_is_reported() {
     assert!(!warned(&printed).contains("device.preset"));
 }
 
+/// Servers of other tests run the same program: a name of its own tells this one's from them.
 #[test]
 fn status_finds_the_only_server_of_a_folder() {
-    let folder = std::env::temp_dir().join(format!("tailcut-status-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder");
-    let status = || {
-        let output = tailcut(&["status"]).current_dir(&folder).output().expect("the binary starts");
-        String::from_utf8(output.stderr).expect("text")
-    };
-    assert!(status().contains("nobody serves at tailcut.ctl"));
-    let ctl = |words: &[&str]| {
-        let output = tailcut(words).current_dir(&folder).output().expect("the binary starts");
-        String::from_utf8(output.stderr).expect("text")
-    };
-    assert!(ctl(&["ctl", "replace", "2", "c"]).contains("nobody serves at tailcut.ctl"));
-    assert!(ctl(&["ctl", "x.ctl", "scrub"]).contains("nobody serves at x.ctl"));
-    assert!(ctl(&["ctl", "x.ctl"]).contains("there is no request for x.ctl: try 'help'"));
-    let sockets = ["a.ctl", "b.ctl"].map(|name| {
-        let socket = std::os::unix::net::UnixListener::bind(folder.join(name)).expect("a socket");
-        drop(socket);
-        status()
-    });
-    assert!(sockets[0].contains("nobody serves at a.ctl"), "{}", sockets[0]);
-    assert!(sockets[1].contains("several control sockets: a.ctl, b.ctl"), "{}", sockets[1]);
-    std::fs::remove_dir_all(&folder).expect("it is ours");
+    let place = Place::new();
+    let program = place.path("tailcut-alone");
+    std::fs::hard_link(BINARY, &program)
+        .or_else(|_| std::fs::copy(BINARY, &program).map(|_| ()))
+        .expect("a name");
+    let program = program.to_str().expect("text");
+    let error = |words: &[&str]| String::from_utf8(place.attempt(program, words).stderr).expect("text");
+    assert!(error(&["status"]).contains("nobody serves at tailcut.ctl"));
+    assert!(error(&["ctl", "replace", "2", "c"]).contains("nobody serves at tailcut.ctl"));
+    assert!(error(&["ctl", "x.ctl", "scrub"]).contains("nobody serves at x.ctl"));
+    assert!(error(&["ctl", "x.ctl"]).contains("there is no request for x.ctl: try 'help'"));
+    // One that was killed has left its socket.
+    drop(UnixListener::bind(place.path("a.ctl")).expect("a socket"));
+    assert!(error(&["status"]).contains("nobody serves at a.ctl"));
+    let listen = |name| UnixListener::bind(place.path(name)).expect("a socket");
+    let several = [listen("b.ctl"), listen("c.ctl")];
+    let told = error(&["status"]);
+    assert!(told.contains("several control sockets: b.ctl, c.ctl"), "{told}");
+    drop(several);
+    // The only server that runs, wherever it was started.
+    std::fs::create_dir(place.path("elsewhere")).expect("a folder");
+    let mut server = Command::new(program);
+    server.args(["serve", "kv", "--memory-only", "-q", "-s", "kv.sock"]).current_dir(place.path("elsewhere"));
+    let mut server = server.stdout(Stdio::piped()).spawn().expect("the binary starts");
+    server.stdout.as_mut().expect("its output").read_exact(&mut [0]).expect("it serves");
+    let output = place.attempt(program, &["status", "--json"]);
+    server.kill().and_then(|()| server.wait()).expect("it is our child");
+    let document = json(&String::from_utf8_lossy(&output.stdout));
+    assert!(
+        document["control"].as_str().is_some_and(|path| path.ends_with("elsewhere/kv.ctl")),
+        "{document}"
+    );
+    assert_eq!(document["metrics"]["tailcut_kv_items"][0]["value"], 0);
+    assert_eq!(document["status"][0], "store kv");
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod failing;
 mod figures;
 mod operating;
 mod outliving;
+mod replacing;
 mod server;
 mod several;
 mod supervised;

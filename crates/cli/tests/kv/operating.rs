@@ -99,8 +99,7 @@ fn what_would_mean_something_else_is_refused_and_what_means_nothing_is_said() {
     assert!(tiny.contains("KiB are needed"), "{tiny}");
     let refused = |arguments: &[&str]| place.refused(2, &[&["serve", "kv"], arguments].concat());
     for (arguments, says) in [
-        (&["-B", "binary"][..], "binary protocol is not spoken"),
-        (&["-o", "ext_path=/tmp/x:1G"], "truncate -s 1G /tmp/x && tailcut serve kv --device /tmp/x"),
+        (&["-o", "ext_path=/tmp/x:1G"][..], "truncate -s 1G /tmp/x && tailcut serve kv --device /tmp/x"),
         (&["-o", "idle_timeout=soon"], "idle_timeout=60"),
         (&["--durable", "--memory-only"], "cannot be used with"),
         (&["-I", "33m"], "need -m 66 at least"),
@@ -126,12 +125,25 @@ fn what_would_mean_something_else_is_refused_and_what_means_nothing_is_said() {
     assert!(both.contains("-S:") && both.contains("-Z:"), "{both}");
     place.put("users", b"me:secret\n");
     let mut command = place.command(&["serve", "kv", "--memory-only", "-s", "no/such/folder/socket"]);
-    command.args(["-t", "4", "-v", "-R", "20", "-o", "modern,no_lru_crawler,no_such", "-S", "-Y", "users"]);
+    command.args([
+        "-t",
+        "4",
+        "-v",
+        "-R",
+        "20",
+        "-o",
+        "modern,no_lru_crawler,no_such",
+        "-S",
+        "-Y",
+        "users",
+        "-B",
+        "binary",
+    ]);
     let output = command.output().expect("the binary starts");
     assert_eq!(output.status.code(), Some(1));
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(
-        ["-R changes", "-o modern", "-o no_such", "-S changes"].iter().all(|part| told.contains(part)),
+        ["-R changes", "-o modern", "-o no_such", "-B changes"].iter().all(|part| told.contains(part)),
         "{told}"
     );
     assert!(told.contains("no/such/folder/socket"), "{told}");
@@ -280,6 +292,15 @@ fn statistics_of_sockets_logins_and_memory_are_those_of_memcached() {
     ] {
         assert_eq!(stats.get(name).map(String::as_str), Some(value), "{name}");
     }
+    let mut conns = Vec::new();
+    let mut line = client.say("stats conns").expect("it answers");
+    while line != "END" {
+        conns.push(line);
+        line = client.hear().expect("it answers to the end");
+    }
+    let has = |end: &str| conns.iter().filter(|line| line.ends_with(end)).count();
+    assert_eq!((has(":state conn_listening"), has(":state conn_read")), (1, 2), "{conns:?}");
+    assert_eq!(has(&format!(":listen_addr tcp:{}", server.at)), 2, "{conns:?}");
     // The reply to `stats` itself counts from the next on.
     let stats = client.stats();
     let number = |name: &str| stats[name].parse::<f64>().expect("a number");

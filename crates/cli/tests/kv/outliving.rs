@@ -86,6 +86,31 @@ fn a_store_on_an_array_outlives_its_server_and_a_drive() {
 }
 
 #[test]
+fn two_devices_are_a_mirror_and_three_are_a_choice() {
+    let place = Place::new();
+    ["a", "b", "c"].iter().for_each(|file| place.sparse(file, 64 << 20));
+    let both = ["-M", "--device", "a", "--device", "b"];
+    let mut server = Server::start_in(place, &both);
+    assert!(server.greeting.contains("a store on a mirror over 2 devices"), "{}", server.greeting);
+    let mut client = server.client();
+    (0..100).for_each(|number| assert!(client.set(&format!("key{number}"), &value(number))));
+    server.stop();
+    let mut server = server.start_again(&["-M", "--device", "b", "--device", "a"]);
+    check_all(&server, 100);
+    server.stop();
+    let mut server = server.start_again(&["-M", "--device", "b", "--degraded"]);
+    check_all(&server, 100);
+    server.stop();
+    let kv = ["serve", "kv", "-q", "-p", "-1", "--device"];
+    let choice = server.place.refused(2, &[&kv[..], &["c", "--device", "d", "--device", "e"]].concat());
+    let command = "tailcut serve kv --set array.layout=raid5 --create --device c --device d --device e";
+    assert!(choice.contains(command), "{choice}");
+    server.place.put("full", b"photographs");
+    let full = server.place.refused(2, &[&kv[..], &["c", "--device", "full"]].concat());
+    assert!(full.contains("--set array.layout=mirror --create"), "{full}");
+}
+
+#[test]
 fn what_is_something_else_is_not_overwritten() {
     let place = Place::new();
     place.put("photographs", &vec![7; 64 << 20]);

@@ -156,25 +156,36 @@ fn people_read_sentences_and_more_of_them_when_they_ask() {
 }
 
 #[test]
-fn systemd_understands_the_unit() {
+fn systemd_understands_the_units() {
     if !has(&["systemd-analyze"]) {
         return;
     }
     let place = Place::new();
-    let unit = include_str!("../../../../dist/units/tailcut-kv.service");
-    assert!(unit.contains("\nExecStart=/usr/bin/tailcut serve kv "));
-    // The unit file's program must exist.
-    place.put(
-        "tailcut-kv.service",
-        unit.replace("/usr/bin/tailcut", env!("CARGO_BIN_EXE_tailcut")).as_bytes(),
-    );
-    let output = place.attempt("systemd-analyze", &["verify", "--man=no", "./tailcut-kv.service"]);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && !said.contains("tailcut-kv.service:"), "{said}");
-    // The options with which the unit file starts the server are valid.
-    let start =
-        unit.lines().find_map(|line| line.strip_prefix("ExecStart=/usr/bin/tailcut ")).expect("it starts");
-    let start = start.replace("${RUNTIME_DIRECTORY}", ".").replace("$OPTIONS", "--memory-only -p 0");
-    let words: Vec<&str> = start.split(' ').collect();
-    assert!(place.refused(2, &words).contains("nobody could connect"));
+    for (name, unit) in [
+        ("tailcut-kv.service", include_str!("../../../../dist/units/tailcut-kv.service")),
+        ("tailcut-kv.socket", include_str!("../../../../dist/units/tailcut-kv.socket")),
+        ("tailcut-block.service", include_str!("../../../../dist/units/tailcut-block.service")),
+        ("tailcut-block.socket", include_str!("../../../../dist/units/tailcut-block.socket")),
+    ] {
+        // The unit file's program must exist.
+        place.put(name, unit.replace("/usr/bin/tailcut", env!("CARGO_BIN_EXE_tailcut")).as_bytes());
+    }
+    for (service, options, refusal) in [
+        ("tailcut-kv", "--memory-only -p 0", "nobody could connect"),
+        ("tailcut-block", "--device no-such-file", "no-such-file"),
+    ] {
+        for kind in ["service", "socket"] {
+            let unit = format!("./{service}.{kind}");
+            let output = place.attempt("systemd-analyze", &["verify", "--man=no", &unit]);
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success() && !said.contains(&format!("{service}.{kind}:")), "{said}");
+        }
+        // The options with which the unit file starts the server are valid.
+        let unit = std::fs::read_to_string(place.path(&format!("{service}.service"))).expect("it was put");
+        let start = format!("ExecStart={} ", env!("CARGO_BIN_EXE_tailcut"));
+        let start = unit.lines().find_map(|line| line.strip_prefix(&start)).expect("it starts");
+        let start = start.replace("${RUNTIME_DIRECTORY}", ".").replace("$OPTIONS", options);
+        let words: Vec<&str> = start.split(' ').collect();
+        assert!(place.refused(2, &words).contains(refusal));
+    }
 }

@@ -42,7 +42,8 @@ struct Sample {
 }
 
 impl Metrics {
-    /// Adds a value of the metric `tailcut_` + `name`; `help` is its help text.
+    /// Adds a value of the metric `tailcut_` + `name`, or `name` if it begins with `process_`, as the names
+    /// that all client libraries share do; `help` is its help text.
     pub fn add(
         &mut self,
         kind: Kind,
@@ -102,11 +103,12 @@ impl fmt::Display for Metrics {
                 Kind::Summary => "summary",
                 Kind::Histogram => "histogram",
             };
-            writeln!(f, "# HELP tailcut_{name} {help}\n# TYPE tailcut_{name} {kind}")?;
+            let prefix = if name.starts_with("process_") { "" } else { "tailcut_" };
+            writeln!(f, "# HELP {prefix}{name} {help}\n# TYPE {prefix}{name} {kind}")?;
             for Sample { suffix, labels, value } in samples {
                 match labels.as_str() {
-                    "" => writeln!(f, "tailcut_{name}{suffix} {value}")?,
-                    labels => writeln!(f, "tailcut_{name}{suffix}{{{labels}}} {value}")?,
+                    "" => writeln!(f, "{prefix}{name}{suffix} {value}")?,
+                    labels => writeln!(f, "{prefix}{name}{suffix}{{{labels}}} {value}")?,
                 }
             }
         }

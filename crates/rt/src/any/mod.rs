@@ -287,7 +287,7 @@ impl Plan<'_> {
         }
         if members == 0 && paths > 1 {
             return refused(format!(
-                "{paths} files are given and no array: set array.drives = {paths}, or give one file"
+                "{paths} files are given and array.drives is 0: set it to {paths}, or give one file"
             ));
         }
         let is_new = self.making == ArrayMode::Create;

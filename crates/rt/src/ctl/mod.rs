@@ -10,12 +10,14 @@
 mod figures;
 mod health;
 mod http;
+mod process;
 mod steered;
 mod steering;
 
 pub use figures::histogram;
 pub use health::{ArrayHealth, Health, presence_name};
 pub use http::MetricsPage;
+pub(crate) use process::{count as count_process, describe as describe_process};
 pub use steered::Steered;
 pub use steering::{AdminRequest, Answer, Steering};
 

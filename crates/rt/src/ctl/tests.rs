@@ -105,7 +105,8 @@ fn the_dashboard_asks_for_what_there_is() {
 }
 
 fn check_dashboard(dashboard: &str, told_by_server: &str) {
-    let told = [include_str!("figures.rs"), told_by_server].concat();
+    let told = [include_str!("figures.rs"), include_str!("process.rs"), told_by_server].concat();
+    assert!(!dashboard.contains("[1m]"), "the interval is Grafana's: $__rate_interval");
     let asked: Vec<&str> = dashboard.split("tailcut_").skip(1).collect();
     assert!(asked.len() > 8);
     for after in asked {

@@ -60,10 +60,16 @@ impl Store {
         let sums = self.common.sums();
         self.collect()?;
         let mut text = format!(
-            "{of_drive}connections {}\nitems {}\nmemory {}\ngets {} ({} found)\nsets {}\n",
+            "{of_drive}connections {}\nitems {}\nmemory {}, {} used\n{}gets {} ({} found)\nsets {}\n",
             self.connections(),
             sums.items,
             show_bytes(sums.memory as f64),
+            show_bytes(sums.memory_used as f64),
+            sums.flash.map_or(String::new(), |flash| {
+                let bytes = |segments: u64| show_bytes((segments * flash.segment_bytes) as f64);
+                let (all, used) = (flash.free_segments + flash.used_segments, flash.used_segments);
+                format!("flash {}, {} used\n", bytes(all), bytes(used))
+            }),
             sums.statistics.gets(),
             sums.statistics.gets_found(),
             sums.statistics.cmd_set,
@@ -79,6 +85,12 @@ impl Store {
             text += &format!(
                 "warning: {panics} internal errors, {failed} of {of} shards have failed: see the log, and \
                     restart it\n"
+            );
+        }
+        let (open, most) = (self.connections(), self.common.tallied().sockets.most_connections);
+        if most > 0 && open >= most - most / 10 {
+            text += &format!(
+                "warning: {open} of {most} connections are open; more clients are turned away: raise -c\n"
             );
         }
         if sums.full_shards > 0 {
@@ -98,6 +110,8 @@ impl Store {
         count_traffic(&traffic, metrics);
         let connected = self.connections() as f64;
         metrics.add(Kind::Gauge, "connections", "Clients that are connected.", &[], connected);
+        let most = self.common.tallied().sockets.most_connections as f64;
+        metrics.add(Kind::Gauge, "connections_limit", "Most clients at a time (-c).", &[], most);
         let panics = self.common.panics() as f64;
         metrics.add(Kind::Counter, "panics_total", "Invariants that did not hold: bugs.", &[], panics);
         let failed = self.common.failed_shards() as f64;
@@ -177,9 +191,23 @@ fn count_sums(sums: &Sums, metrics: &mut Metrics) {
     for (name, help, value) in [
         ("kv_items", "Items that are there.", sums.items),
         ("kv_memory_bytes", "Memory for items.", sums.memory),
+        ("kv_memory_used_bytes", "Memory for items that holds some.", sums.memory_used),
         ("kv_index_bytes", "Memory of the index.", sums.index_bytes),
         ("kv_drive_full", "1 while the drive has no room for writes.", u64::from(sums.full_shards > 0)),
         ("kv_recovering", "1 while it finds what is on flash.", u64::from(sums.recovered.is_some())),
+    ] {
+        metrics.add(Kind::Gauge, name, help, &[], value as f64);
+    }
+    let Some(flash) = &sums.flash else { return };
+    let segments = flash.free_segments + flash.used_segments;
+    for (name, help, value) in [
+        ("kv_flash_bytes", "Flash for items.", segments * flash.segment_bytes),
+        (
+            "kv_flash_used_bytes",
+            "Flash in segments that hold items.",
+            flash.used_segments * flash.segment_bytes,
+        ),
+        ("kv_flash_items", "Items that are on flash.", flash.items),
     ] {
         metrics.add(Kind::Gauge, name, help, &[], value as f64);
     }

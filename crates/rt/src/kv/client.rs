@@ -1,9 +1,13 @@
 //! The socket of a connection.
 
+use super::binary::Binary;
+use super::connections::Connection;
+use super::throttle::Peer;
 use crate::reactor::Socket;
 use rustix::io::Errno;
 use std::io::IoSlice;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use tailcut_base::Time;
 use tailcut_host::kv::session::send_queue::SendQueue;
 use tailcut_host::wire::memcached::Login;
@@ -13,6 +17,12 @@ use tailcut_host::wire::memcached::Login;
 pub(super) struct Client {
     /// The socket of the connection, with its readiness.
     pub socket: Socket,
+    /// The connection as others see it.
+    connection: Arc<Connection>,
+    /// Present for a client of the binary protocol.
+    binary: Option<Box<Binary>>,
+    /// Nothing has been received yet.
+    is_fresh: bool,
     /// Number by which the service identifies the connection.
     pub name: u32,
     /// State of the login that the client has to complete first.
@@ -38,9 +48,18 @@ pub(super) struct Client {
 
 impl Client {
     /// A new connection.
-    pub(super) fn new(socket: OwnedFd, name: u32, login: Option<Login>, now: Time) -> Client {
+    pub(super) fn new(
+        socket: OwnedFd,
+        connection: Arc<Connection>,
+        name: u32,
+        login: Option<Login>,
+        now: Time,
+    ) -> Client {
         Client {
             socket: Socket::new(socket),
+            connection,
+            binary: None,
+            is_fresh: true,
             name,
             login,
             slowed_until: None,
@@ -54,11 +73,48 @@ impl Client {
         }
     }
 
-    /// Sends as much from the front of the queue as the socket takes; returns the number of bytes.
+    /// The client of the connection.
+    pub(super) fn peer(&self) -> Peer {
+        self.connection.peer()
+    }
+
+    /// True if received bytes are not of the text protocol.
+    pub(super) fn is_binary(&self) -> bool {
+        self.binary.is_some()
+    }
+
+    /// The input of the text protocol for what was received from a client of the binary protocol, behind what
+    /// is left of it. None for other clients. `has_users` if clients have to log in.
+    pub(super) fn translate(&mut self, received: &[u8], has_users: bool) -> Option<Vec<u8>> {
+        if std::mem::take(&mut self.is_fresh) {
+            self.binary = Binary::detect(received, has_users);
+        }
+        let binary = self.binary.as_mut()?;
+        let mut input = std::mem::take(&mut self.input);
+        binary.receive(received, &mut input);
+        Some(input)
+    }
+
+    /// True if replies are left to be sent that are not in the send queue any more.
+    pub(super) fn has_unsent(&self) -> bool {
+        self.binary.as_ref().is_some_and(|binary| !binary.is_sent())
+    }
+
+    /// Data was received.
+    pub(super) fn note_receipt(&mut self, now: Time) {
+        self.heard = now;
+        self.connection.note_activity(now);
+    }
+
+    /// Sends as much from the front of the queue as the socket takes; returns the number of bytes taken from
+    /// it.
     ///
     /// # Errors
     /// If the peer has disconnected.
     pub(super) fn send(&mut self, send_queue: &SendQueue) -> Result<usize, Errno> {
+        if let Some(binary) = &mut self.binary {
+            return binary.send(&mut self.socket, send_queue);
+        }
         let mut sent = 0;
         let mut pieces = send_queue.pieces().peekable();
         while self.socket.has_room

@@ -11,7 +11,9 @@
 //! server.
 
 mod admin;
+mod binary;
 mod client;
+mod connections;
 pub mod events;
 pub mod figures;
 pub mod finding;
@@ -24,5 +26,5 @@ mod worker;
 pub use events::{Event, Events, Fault};
 pub use figures::{CurrentCounters, Figures, Obstacle, Traffic, Unwritten};
 pub use finding::{CannotFind, StoreMode};
-pub use server::{CannotServe, Limits, ListenOptions, Served, Server};
+pub use server::{CannotServe, Limits, ListenOptions, Served, Server, StreamTls};
 pub use throttle::Peer;

@@ -1,15 +1,20 @@
 //! A server with its sockets and worker threads.
 
 use super::admin::Store;
+use super::connections::Connections;
 use super::events::Events;
 use super::figures::{CurrentCounters, Figures};
-use super::shards::Common;
+use super::shards::{Common, Message};
 use super::worker::{Datagrams, Entries, Worker, WorkerResult};
 use crate::Clock;
 use crate::ctl::Steered;
 use crate::listener::{Address, BindOptions, CannotListen, Listener};
 use crate::reactor::Mailbox;
+use crate::serve;
 use crate::serve::control_server::{ControlServer, Windows};
+use crate::serve::server::relay;
+use crate::serve::tls::{Certificates, Relay};
+use crate::service_manager::inherited_listeners;
 use crate::system;
 use std::io;
 use std::net::SocketAddr;
@@ -31,19 +36,34 @@ pub struct ListenOptions {
     pub streams: Vec<Address>,
     /// Addresses to receive datagrams on (UDP).
     pub datagrams: Vec<SocketAddr>,
-    /// Whether addresses that other machines can reach are permitted.
-    pub allow_network: bool,
-    /// File permissions of unix sockets, as a mode such as `0o600`.
-    pub permissions: u32,
+    /// Whether addresses that other machines can reach are permitted, and file permissions of unix sockets.
+    pub bind: BindOptions,
     /// Accounts for authentication; `None` if clients need not authenticate.
     pub users: Option<Users>,
+    /// TLS; `None` without it.
+    pub tls: Option<StreamTls>,
+}
+
+/// TLS of TCP clients. Those on unix sockets use none.
+#[derive(Clone, Debug)]
+pub struct StreamTls {
+    certificates: Certificates,
+    plain: Vec<Address>,
+}
+
+impl StreamTls {
+    /// TLS with these certificates for all TCP clients but those of the addresses in `plain`.
+    pub fn new(certificates: Certificates, plain: Vec<Address>) -> StreamTls {
+        StreamTls { certificates, plain }
+    }
 }
 
 impl Default for ListenOptions {
     /// No address; unix sockets accessible to this user only.
     fn default() -> ListenOptions {
         let (streams, datagrams) = (Vec::new(), Vec::new());
-        ListenOptions { streams, datagrams, allow_network: false, permissions: 0o700, users: None }
+        let bind = BindOptions::default().permissions(Some(0o700));
+        ListenOptions { streams, datagrams, bind, users: None, tls: None }
     }
 }
 
@@ -90,8 +110,8 @@ impl Default for Limits {
 pub enum CannotServe<E> {
     /// The address can be reached from the network, and that was not allowed.
     #[error(
-        "{0} can be reached from other machines; listen on 127.0.0.1, or say --allow-network, best with -Y, \
-         so that only who has a password is served (it is not encrypted)"
+        "{0} can be reached from other machines; listen on 127.0.0.1, or give --allow-network, best with -Y, \
+         which requires a password, and -Z, which encrypts"
     )]
     NotLocal(SocketAddr),
     /// Listening on an address failed.
@@ -108,6 +128,8 @@ pub struct Server<D> {
     datagrams: Vec<SocketAddr>,
     common: Arc<Common>,
     threads: Vec<JoinHandle<Option<WorkerResult<D>>>>,
+    /// The thread that carries out TLS; `None` without TLS.
+    relay: Option<Relay>,
     /// The control server's thread, and the mailbox that stops it.
     control_server: Option<(JoinHandle<()>, Arc<Mailbox<()>>)>,
 }
@@ -130,10 +152,10 @@ enum NotBegun<E> {
 }
 
 impl<D: Steered + Send + 'static> Server<D> {
-    /// Listens as `options` specify, answers administrative requests at `windows`, reports to `events`, and
-    /// serves the parts of a store that `make` returns, with the drive below them (`None` for a store in
-    /// memory). The first thread calls `make`, because io_uring has to be used by the thread that sets it up;
-    /// clients that connect earlier wait.
+    /// Listens as `options` specify, or on the sockets that the service manager has opened, answers
+    /// administrative requests at `windows`, reports to `events`, and serves the parts of a store that `make`
+    /// returns, with the drive below them (`None` for a store in memory). The first thread calls `make`,
+    /// because io_uring has to be used by the thread that sets it up; clients that connect earlier wait.
     ///
     /// # Errors
     /// If listening on an address fails, the system is out of threads or descriptors, or `make` fails.
@@ -147,22 +169,29 @@ impl<D: Steered + Send + 'static> Server<D> {
         clock: Clock,
     ) -> Result<Server<D>, CannotServe<E>> {
         system::raise_descriptors();
-        let (listeners, datagrams) = (listen(&options)?, bind(&options)?);
+        let (listeners, plain): (Vec<_>, Vec<_>) = listen(&options)?.into_iter().unzip();
+        let datagrams = bind(&options)?;
         let addresses: Vec<Address> = listeners.iter().map(|listener| listener.address().clone()).collect();
         let (datagrams, places): (Vec<Datagrams>, Vec<SocketAddr>) = datagrams.into_iter().unzip();
         let wrong = |why| wrong(&options, why);
         let (says, hears) = channel();
         let users = options.users.clone();
+        let relay_limits = serve::Limits { connections: limits.connections, ..serve::Limits::default() };
+        let relay = options.tls.as_ref().map(|tls| relay(&tls.certificates, relay_limits, clock));
+        let (relay, gate) = relay.transpose().map_err(wrong)?.unzip();
+        let gate = gate.map(|gate| (gate, plain));
         let entries = Entries { listeners, datagrams, users: users.clone() };
+        let connections = Connections::new(entries.listeners.iter(), clock);
         let begin = move || {
             let (engines, drive) = make().map_err(NotBegun::Store)?;
             let shards = engines
                 .into_iter()
                 .map(|engine| Shard::new(engine, settings).with_permissions(limits.permissions))
                 .collect();
-            let common = Arc::new(Common::new(shards, limits.threads, events).map_err(NotBegun::System)?);
+            let common =
+                Arc::new(Common::new(shards, limits.threads, connections, events).map_err(NotBegun::System)?);
             let worker = Worker::new(0, Arc::clone(&common), drive, entries, settings, limits, clock);
-            Ok((worker.map_err(NotBegun::System)?, common))
+            Ok((worker.map_err(NotBegun::System)?.behind(gate), common))
         };
         let first = Builder::new().name("serve kv".into()).spawn(|| serve(begin, says)).map_err(wrong)?;
         let common = match hears.recv() {
@@ -171,8 +200,14 @@ impl<D: Steered + Send + 'static> Server<D> {
             Ok(Err(NotBegun::System(why))) => return Err(wrong(why)),
             Err(_) => return Err(wrong(io::Error::other("the thread that serves has ended"))),
         };
-        let mut server =
-            Server { addresses, datagrams: places, common, threads: vec![first], control_server: None };
+        let mut server = Server {
+            addresses,
+            datagrams: places,
+            common,
+            threads: vec![first],
+            relay,
+            control_server: None,
+        };
         for thread in 1..limits.threads {
             let entries = Entries { users: users.clone(), ..Entries::default() };
             let worker =
@@ -229,6 +264,20 @@ impl<D: Steered + Send + 'static> Server<D> {
         self.common.beat()
     }
 
+    /// Replaces the accounts, if clients have to log in. Clients that have logged in are not asked again.
+    pub fn set_users(&self, users: &Users) {
+        for thread in 0..self.threads.len() as u32 {
+            self.common.post(thread, Message::Users(users.clone()));
+        }
+    }
+
+    /// Replaces the certificates for handshakes that begin from now on, if there is TLS.
+    pub fn set_certificates(&self, certificates: Certificates) {
+        if let Some(relay) = &self.relay {
+            relay.renew(certificates);
+        }
+    }
+
     /// True if a thread has ended, because the store on the drive cannot be read.
     pub fn has_ended(&self) -> bool {
         self.threads.iter().any(JoinHandle::is_finished)
@@ -262,6 +311,8 @@ impl<D: Steered + Send + 'static> Server<D> {
             figures.unreadable = figures.unreadable.or(ended.unreadable);
             drive = drive.or(ended.drive);
         }
+        // Last, because the relay still has to send what the threads have left.
+        self.relay.map(Relay::stop);
         figures.sums = self.common.sums();
         let latencies = std::mem::take(&mut *self.common.latencies());
         Served { figures, latencies, drive }
@@ -284,14 +335,23 @@ fn serve<D: Steered, E>(
     worker.map(Worker::run)
 }
 
-fn listen<E>(options: &ListenOptions) -> Result<Vec<Listener>, CannotServe<E>> {
-    let bind =
-        BindOptions::default().allow_network(options.allow_network).permissions(Some(options.permissions));
+/// The listening sockets, each with whether its clients use no TLS.
+fn listen<E>(options: &ListenOptions) -> Result<Vec<(Listener, bool)>, CannotServe<E>> {
+    let plain = options.tls.as_ref().map_or(&[][..], |tls| &tls.plain);
+    let is_plain = |address: &Address| matches!(address, Address::Unix(_)) || plain.contains(address);
+    let inherited = inherited_listeners().map_err(|why| wrong(options, why))?;
+    if !inherited.is_empty() {
+        let with_tls = |listener: Listener| {
+            let is_plain = is_plain(listener.address());
+            (listener, is_plain)
+        };
+        return Ok(inherited.into_iter().map(with_tls).collect());
+    }
     let listen = |address: &Address| {
         if let Address::Tcp(at) = address {
             check(options, *at)?;
         }
-        Ok(Listener::bind(address, bind)?)
+        Ok((Listener::bind(address, options.bind)?, is_plain(address)))
     };
     options.streams.iter().map(listen).collect()
 }
@@ -307,7 +367,7 @@ fn bind<E>(options: &ListenOptions) -> Result<Vec<(Datagrams, SocketAddr)>, Cann
 }
 
 fn check<E>(options: &ListenOptions, at: SocketAddr) -> Result<(), CannotServe<E>> {
-    let is_good = at.ip().is_loopback() || options.allow_network;
+    let is_good = at.ip().is_loopback() || options.bind.allows_network();
     if is_good { Ok(()) } else { Err(CannotServe::NotLocal(at)) }
 }
 

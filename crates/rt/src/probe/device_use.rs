@@ -25,6 +25,7 @@ pub struct DeviceUse {
     pub signatures: Vec<String>,
     /// Superblocks of tailcut that were recognised on it, of an array or a store.
     pub own: Vec<Own>,
+    array_drives: Option<usize>,
     /// Whether the first mebibyte holds non-zero bytes.
     pub is_written: bool,
     /// Users, each as a sentence without its end, such as "it is mounted at /home".
@@ -147,11 +148,17 @@ impl DeviceUse {
         let is_written = beginning.iter().any(|&byte| byte != 0);
         let mut signatures = signatures(&beginning);
         signatures.extend(signatures_at_end(&end, bytes));
+        let array_drives = members(&beginning).next().map(|record| record.presence.len());
         let own = own(&beginning);
         signatures.extend(own.iter().map(|(_, name)| name.clone()));
         signatures.dedup();
         let own = own.into_iter().map(|(own, _)| own).collect();
-        Ok(DeviceUse { path, is_device, bytes, signatures, own, is_written, users })
+        Ok(DeviceUse { path, is_device, bytes, signatures, own, array_drives, is_written, users })
+    }
+
+    /// Number of drives of the tailcut array that it is a member of; `None` without a readable superblock.
+    pub fn array_drives(&self) -> Option<usize> {
+        self.array_drives
     }
 
     /// The objection to opening it for a purpose, other than to read it. A new array or store over one of the
@@ -232,9 +239,9 @@ fn signatures_at_end(end: &[u8], bytes: u64) -> Vec<String> {
 
 /// Tailcut's own content. A superblock of another version or with a wrong checksum counts as well.
 fn own(beginning: &[u8]) -> Vec<(Own, String)> {
-    let blocks = || beginning.chunks_exact(BLOCK_BYTES as usize).take(SUPERBLOCK_BLOCKS.max(2) as usize);
+    let blocks = || blocks(beginning);
     let mut own = Vec::new();
-    if let Some(record) = blocks().filter_map(|block| MemberSuperblock::decode(block).ok()).next() {
+    if let Some(record) = members(beginning).next() {
         let (member, drives, id) = (record.member, record.presence.len(), record.own_id().short());
         let name = format!("drive {member} of a tailcut array of {drives}, identity {id}");
         own.push((Own::Member, name));
@@ -245,6 +252,16 @@ fn own(beginning: &[u8]) -> Vec<(Own, String)> {
         own.push((Own::Store, "a tailcut key-value store".into()));
     }
     own
+}
+
+/// The blocks in which superblocks can be.
+fn blocks(beginning: &[u8]) -> impl Iterator<Item = &[u8]> {
+    beginning.chunks_exact(BLOCK_BYTES as usize).take(SUPERBLOCK_BLOCKS.max(2) as usize)
+}
+
+/// The readable superblocks of a member of an array.
+fn members(beginning: &[u8]) -> impl Iterator<Item = MemberSuperblock> {
+    blocks(beginning).filter_map(|block| MemberSuperblock::decode(block).ok())
 }
 
 /// At most `bytes` bytes from `offset` on.
@@ -409,6 +426,7 @@ mod tests {
             bytes: 1 << 30,
             signatures: signatures.iter().map(|&name| name.into()).collect(),
             own: own.into(),
+            array_drives: None,
             is_written: true,
             users: Vec::new(),
         };
@@ -437,7 +455,9 @@ mod tests {
         for is_device in [true, false] {
             let (path, signatures) = (PathBuf::from("/dev/sdx"), Vec::new());
             let (own, users) = (Vec::new(), users.clone());
-            let used = DeviceUse { path, is_device, bytes: 0, signatures, own, is_written: false, users };
+            let (array_drives, is_written) = (None, false);
+            let used =
+                DeviceUse { path, is_device, bytes: 0, signatures, own, array_drives, is_written, users };
             for purpose in [OpenPurpose::Serve, OpenPurpose::OpenArray, OpenPurpose::NewStore] {
                 let objection = used.objection(purpose).expect("it is in use");
                 assert_eq!(objection.why, "it is mounted at /home");

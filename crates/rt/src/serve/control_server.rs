@@ -6,7 +6,7 @@
 
 use super::service::Message;
 use crate::Clock;
-use crate::ctl::{AdminRequest, Answer, ControlSocket, MetricsPage};
+use crate::ctl::{AdminRequest, Answer, ControlSocket, MetricsPage, count_process, describe_process};
 use crate::reactor::{self, EventLoop, Mailbox, Reactor, Spin};
 use std::fmt;
 use std::io;
@@ -172,6 +172,9 @@ impl Services {
             let status = ask_text(&mut **asked, Ask::Status)?;
             text += &format!("{} {}\n{status}", asked.what(), asked.name());
         }
+        if drive.is_none() {
+            text += &describe_process(self.uptime());
+        }
         Ok(text)
     }
 
@@ -182,7 +185,15 @@ impl Services {
                 all.take(metrics, asked.what(), asked.name());
             }
         }
+        if drive.is_none() {
+            count_process(self.uptime(), &mut all);
+        }
         Ok(all.to_string())
+    }
+
+    /// Time since the start of the server.
+    fn uptime(&self) -> Nanos {
+        self.clock.now().since(Time::ZERO)
     }
 }
 

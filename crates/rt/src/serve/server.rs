@@ -5,12 +5,13 @@ use super::control_server::{AdminTarget, ControlServer, Exported, Windows};
 use super::failed::Remains;
 use super::figures::{Figures, Live};
 use super::service::{Message, Service};
-use super::tls::{Encryption, Gate, Handshakes, Relay};
+use super::tls::{Certificates, Encryption, Gate, Handshakes, Relay};
 use super::ublk::{CannotAttach, Device, Shape};
 use crate::Clock;
 use crate::ctl::Steered;
 use crate::listener::{Address, BindOptions, CannotListen, Listener};
 use crate::reactor::Mailbox;
+use crate::service_manager::inherited_listeners;
 use crate::system;
 use std::io;
 use std::panic::resume_unwind;
@@ -169,9 +170,9 @@ impl Access {
 }
 
 impl<D: Steered + Send + 'static> Server<D> {
-    /// Serves drives at `address`, and answers administrative requests at `windows`. Each drive is made by
-    /// the thread that serves it, because io_uring has to be used by the thread that sets it up; the call
-    /// returns when all of them are ready.
+    /// Serves drives at `address`, or on the socket that the service manager has opened, and answers
+    /// administrative requests at `windows`. Each drive is made by the thread that serves it, because
+    /// io_uring has to be used by the thread that sets it up; the call returns when all of them are ready.
     ///
     /// # Errors
     /// If listening on `address` fails, the system is out of threads or descriptors, or a drive cannot be
@@ -185,7 +186,12 @@ impl<D: Steered + Send + 'static> Server<D> {
         clock: Clock,
     ) -> Result<Server<D>, CannotServe<E>> {
         system::raise_descriptors();
-        let listener = Listener::bind(address, access.bind_options())?;
+        let inherited =
+            inherited_listeners().map_err(|error| CannotListen::System(address.clone(), error))?;
+        let listener = match inherited.into_iter().next() {
+            Some(listener) => listener,
+            None => Listener::bind(address, access.bind_options())?,
+        };
         let address = listener.address().clone();
         Server::open(listener, access.encryption, drives, windows, limits, clock).map_err(|error| match error
         {
@@ -227,7 +233,8 @@ impl<D: Steered + Send + 'static> Server<D> {
             }
         }
         let (stop, address) = (Arc::new(Mailbox::new()?), listener.address().clone());
-        let (relay, gate) = encryption.map(|tls| relay(&tls, limits, clock)).transpose()?.unzip();
+        let (relay, gate) =
+            encryption.map(|tls| relay(&tls.certificates, limits, clock)).transpose()?.unzip();
         let stops = Arc::clone(&stop);
         let acceptor = Acceptor::new(listener, offer, routes, gate, stops, open_connections, limits, clock)?;
         let exhausted = acceptor.exhausted();
@@ -260,6 +267,14 @@ impl<D: Steered + Send + 'static> Server<D> {
     /// Current counters of each drive.
     pub fn live(&self) -> impl Iterator<Item = &Live> {
         self.services.iter().map(|service| &*service.live)
+    }
+
+    /// Replaces the certificates for handshakes that begin from now on, if there is TLS. Whether clients must
+    /// present a certificate stays as it was at the start.
+    pub fn set_certificates(&self, certificates: Certificates) {
+        if let Some(relay) = &self.relay {
+            relay.renew(certificates);
+        }
     }
 
     /// How often accepting was paused because the system had no descriptors or memory; ten times a second
@@ -333,9 +348,12 @@ impl<E> From<io::Error> for NotBegun<E> {
 }
 
 /// Starts the thread that carries out TLS, and returns the gate to it.
-fn relay(encryption: &Encryption, limits: Limits, clock: Clock) -> io::Result<(Relay, Gate)> {
+///
+/// # Errors
+/// If the system is out of threads or descriptors.
+pub(crate) fn relay(certificates: &Certificates, limits: Limits, clock: Clock) -> io::Result<(Relay, Gate)> {
     let mailbox = Arc::new(Mailbox::new()?);
-    let relay = Relay::start(&encryption.certificates, Arc::clone(&mailbox), limits, clock)?;
+    let relay = Relay::start(certificates, Arc::clone(&mailbox), limits, clock)?;
     Ok((relay, Gate::new(mailbox, &limits)))
 }
 

@@ -1,7 +1,10 @@
 //! The key-value server with well-behaved and misbehaving clients.
 
 mod beginning;
+mod binary;
 mod conversing;
+#[cfg(feature = "tls")]
+mod encrypted;
 mod ending;
 mod faulty;
 mod flushing;

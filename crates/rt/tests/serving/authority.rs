@@ -9,14 +9,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// A certificate authority.
-pub(super) struct Authority {
+pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
     certificate: String,
 }
 
 impl Authority {
     /// A new authority, which no program trusts yet.
-    pub(super) fn new() -> Authority {
+    pub(crate) fn new() -> Authority {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, "authority of a test");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -28,12 +28,12 @@ impl Authority {
     }
 
     /// Writes `ca-cert.pem`: users of that folder trust certificates of this authority.
-    pub(super) fn trust(&self, folder: &Path) {
+    pub(crate) fn trust(&self, folder: &Path) {
         put(folder, "ca-cert.pem", &self.certificate);
     }
 
     /// Writes certificate and key of a `server` or a `client`, issued for this machine.
-    pub(super) fn issue(&self, folder: &Path, role: &str, serial: u64) {
+    pub(crate) fn issue(&self, folder: &Path, role: &str, serial: u64) {
         let mut params = CertificateParams::new(vec![String::from("localhost")]).expect("a name");
         params.subject_alt_names.push(rcgen::SanType::IpAddress(Ipv4Addr::LOCALHOST.into()));
         params.distinguished_name.push(DnType::CommonName, role);
@@ -53,7 +53,7 @@ impl Authority {
 
     /// Writes `ca-crl.pem`, which revokes one certificate.
     #[allow(dead_code, reason = "not all who make certificates revoke any")]
-    pub(super) fn revoke(&self, folder: &Path, serial: u64) {
+    pub(crate) fn revoke(&self, folder: &Path, serial: u64) {
         let revoked = RevokedCertParams {
             serial_number: SerialNumber::from(serial),
             revocation_time: date_time_ymd(2024, 1, 1),

@@ -100,8 +100,26 @@ impl Secure {
     }
 }
 
+/// Clients that connect after certificates were replaced see the new ones; others go on.
+#[test]
+fn renewed_certificates_are_those_of_the_next_handshake() {
+    let secure = Secure::new(patient(), true);
+    let mut before = secure.client();
+    let renewed = certified(&Authority::new());
+    let certificates = Certificates::load(renewed.path(), false).expect("they are there");
+    secure.harness.server.set_certificates(certificates);
+    let attempt = |folder: &TempDir| {
+        let mut stream = StreamOwned::new(session(folder, &TLS13, false), secure.consented());
+        stream.write_all(&option(NBD_OPT_LIST, &[])).and_then(|()| stream.flush()).is_ok()
+            && stream.read_exact(&mut [0; 20]).is_ok()
+    };
+    assert!(!attempt(&secure.folder), "the authority of before has not signed it");
+    assert!(attempt(&renewed));
+    assert_eq!(before.call(&header(0, 0, 4096), &[]).expect("a reply").0, 0);
+}
+
 /// A folder with the files of server and client.
-fn certified(authority: &Authority) -> TempDir {
+pub(crate) fn certified(authority: &Authority) -> TempDir {
     let folder = tempfile::tempdir().expect("the temporary folder is writable");
     authority.trust(folder.path());
     authority.issue(folder.path(), "server", 1);
@@ -110,7 +128,7 @@ fn certified(authority: &Authority) -> TempDir {
 }
 
 /// A client session that trusts the authority of `folder`, and presents its own certificate if told to.
-fn session(
+pub(crate) fn session(
     folder: &TempDir,
     version: &'static SupportedProtocolVersion,
     shows_certificate: bool,

@@ -2,9 +2,9 @@
 
 mod asking;
 #[cfg(feature = "tls")]
-mod authority;
+pub(crate) mod authority;
 #[cfg(feature = "tls")]
-mod encrypted;
+pub(crate) mod encrypted;
 mod flushing;
 mod hostile;
 mod many;

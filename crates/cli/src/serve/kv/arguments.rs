@@ -4,7 +4,7 @@ use super::super::arguments::short_time;
 use super::super::log::{LogArguments, LogLevel};
 use clap::{ArgAction, Args, ValueEnum};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tailcut_base::{BadValue, Nanos};
 
 /// `tailcut serve kv`.
@@ -16,9 +16,10 @@ pub struct KvArguments {
     /// Override a scenario key, such as array.drives=4
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
-    /// Store items on this file or block device instead of an emulated drive
+    /// Store items on this file or block device instead of an emulated drive; two are a mirror
     ///
-    /// Repeat it for each drive of the scenario's array (array.drives).
+    /// Repeat it for each drive of an array. Two empty ones become a mirror, members of an array are that
+    /// array, and others need --create, for three or more with --set array.layout=LAYOUT.
     #[arg(long = "device", value_name = "PATH")]
     pub devices: Vec<PathBuf>,
     /// Create a new store on the devices, which destroys what they hold
@@ -59,6 +60,17 @@ pub struct KvArguments {
     /// Allow connections from other machines
     #[arg(long)]
     pub allow_network: bool,
+    /// Enable TLS for TCP clients, with server-cert.pem and server-key.pem in DIR
+    ///
+    /// The same as memcached's -Z -o ssl_chain_cert=FILE,ssl_key=FILE. Clients of an address notls:ADDR in -l
+    /// use none.
+    #[arg(hide_short_help = true, long, value_name = "DIR")]
+    tls_certificates: Option<PathBuf>,
+    /// Require a client certificate signed by ca-cert.pem in DIR
+    ///
+    /// Revoked ones are refused if DIR has a ca-crl.pem.
+    #[arg(hide_short_help = true, long, requires = "tls_certificates")]
+    tls_verify_peer: bool,
     /// Listen on a unix socket instead of the network
     #[arg(short = 's', long, value_name = "PATH")]
     pub unix_socket: Option<PathBuf>,
@@ -118,7 +130,8 @@ pub struct KvArguments {
     /// Let clients stop the server with shutdown
     #[arg(hide_short_help = true, short = 'A', long)]
     pub enable_shutdown: bool,
-    /// Extended options of memcached: idle_timeout=SECONDS. Others are reported and ignored
+    /// Extended options of memcached: idle_timeout=SECONDS, and those of TLS (ssl_chain_cert, ssl_key,
+    /// ssl_ca_cert, ssl_verify_mode). Others are reported and ignored
     #[arg(hide_short_help = true, short = 'o', long, value_name = "OPTION", value_delimiter = ',')]
     pub extended: Vec<String>,
     /// Busy-poll this long before sleeping, such as 20us: lower latency at the cost of processor time
@@ -169,9 +182,19 @@ impl KvArguments {
         verbose.max(self.log.log_level)
     }
 
+    /// The folder of the certificates for TLS, and whether clients must present one.
+    pub fn tls_certificates(&self) -> Option<(&Path, bool)> {
+        self.tls_certificates.as_deref().map(|folder| (folder, self.tls_verify_peer))
+    }
+
     /// Bytes of memory for clients.
     pub fn client_memory(&self) -> u64 {
         self.client_memory.unwrap_or(u64::from(self.threads) * CLIENT_MEMORY_OF_THREAD)
+    }
+
+    /// The path of the control socket where the default one cannot be created: beside the PID file.
+    pub fn other_control(&self) -> Option<PathBuf> {
+        self.pidfile.as_ref().map(|file| file.with_extension("ctl"))
     }
 
     /// The default path of the control socket.
@@ -188,7 +211,7 @@ impl KvArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of memcached without effect, or refused with a message")]
 pub struct Others {
-    /// Protocol: ascii or auto
+    /// Protocol; always negotiated by the client's first byte
     #[arg(hide_short_help = true, short = 'B', long, value_name = "NAME", default_value = "auto")]
     pub protocol: Protocol,
     /// Maximum number of consecutive commands of one client
@@ -203,6 +226,18 @@ pub struct Others {
     /// Minimum bytes of an item
     #[arg(hide_short_help = true, short = 'n', long, value_name = "BYTES")]
     pub slab_min_size: Option<u64>,
+    /// Delimiter of key prefixes in 'stats detail'
+    #[arg(hide_short_help = true, short = 'D', long, value_name = "CHAR")]
+    stat_delimiter: Option<char>,
+    /// Disable stats cachedump and lru_crawler metadump
+    #[arg(hide_short_help = true, short = 'X', long)]
+    disable_dumping: bool,
+    /// Disable watch
+    #[arg(hide_short_help = true, short = 'W', long)]
+    disable_watch: bool,
+    /// Assign connections to threads by their receive queue (NAPI)
+    #[arg(hide_short_help = true, short = 'N', long, value_name = "N")]
+    napi_ids: Option<u32>,
     /// Use large pages
     #[arg(hide_short_help = true, short = 'L', long)]
     pub enable_largepages: bool,
@@ -212,10 +247,10 @@ pub struct Others {
     /// Raise the core file limit
     #[arg(hide_short_help = true, short = 'r', long)]
     pub enable_coredumps: bool,
-    /// Require authentication by SASL, which is not supported: refused without -Y
+    /// Require authentication by SASL (PLAIN) or with a set: refused without -Y
     #[arg(hide_short_help = true, short = 'S', long)]
     pub enable_sasl: bool,
-    /// Enable TLS
+    /// Enable TLS, with the certificate of -o ssl_chain_cert=FILE,ssl_key=FILE
     #[arg(hide_short_help = true, short = 'Z', long)]
     pub enable_ssl: bool,
     /// Memory-mapped file that survives a restart
@@ -223,12 +258,28 @@ pub struct Others {
     pub memory_file: Option<PathBuf>,
 }
 
+impl Others {
+    /// Notes on options of memcached for features that are not there, or cannot be configured.
+    pub fn without_feature(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let all = [
+            (
+                self.stat_delimiter.is_some_and(|delimiter| delimiter != ':'),
+                "-D changes nothing: 'stats detail' counts by prefixes that end with ':'",
+            ),
+            (self.disable_dumping, "-X changes nothing: there is no dump of keys"),
+            (self.disable_watch, "-W changes nothing: there is no watch"),
+            (self.napi_ids.is_some(), "-N changes nothing: threads are not bound to receive queues"),
+        ];
+        all.into_iter().filter_map(|(is_asked, note)| is_asked.then_some(note))
+    }
+}
+
 /// Protocols that clients may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Protocol {
     /// The text protocol
     Ascii,
-    /// Negotiated per client; always text
+    /// Negotiated per client
     Auto,
     /// The binary protocol
     Binary,
@@ -241,6 +292,14 @@ pub struct Listen {
     pub address: IpAddr,
     /// The port.
     pub port: Option<u16>,
+    is_plain: bool,
+}
+
+impl Listen {
+    /// True if its clients use no TLS (`notls:` of memcached).
+    pub fn is_plain(&self) -> bool {
+        self.is_plain
+    }
 }
 
 /// Four, as memcached, where there are cores for them beside those that the network, drives and perhaps
@@ -250,14 +309,17 @@ fn some_threads() -> u32 {
 }
 
 fn listen(text: &str) -> Result<Listen, BadValue> {
+    let (text, is_plain) = text.strip_prefix("notls:").map_or((text, false), |text| (text, true));
     if let Ok(address) = text.trim_matches(['[', ']']).parse() {
-        return Ok(Listen { address, port: None });
+        return Ok(Listen { address, port: None, is_plain });
     }
     let text = text.replace("localhost", "127.0.0.1");
     let with_port: Result<SocketAddr, _> = text.parse();
     match with_port {
-        Ok(place) => Ok(Listen { address: place.ip(), port: Some(place.port()) }),
-        Err(_) if text == "127.0.0.1" => Ok(Listen { address: Ipv4Addr::LOCALHOST.into(), port: None }),
+        Ok(place) => Ok(Listen { address: place.ip(), port: Some(place.port()), is_plain }),
+        Err(_) if text == "127.0.0.1" => {
+            Ok(Listen { address: Ipv4Addr::LOCALHOST.into(), port: None, is_plain })
+        }
         Err(_) => {
             Err(BadValue::new("write an address, or one with a port, such as 127.0.0.1 or [::1]:11212"))
         }

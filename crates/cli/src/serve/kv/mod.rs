@@ -1,12 +1,14 @@
 //! `tailcut serve kv`: items with keys, for clients of memcached.
 
 pub mod arguments;
+pub mod drop_in;
 pub mod loss;
 pub mod options;
 pub mod page;
 pub mod process;
 pub mod reporter;
 pub mod store;
+pub mod tls;
 pub mod windows;
 
 use crate::failure::Failure;
@@ -15,6 +17,7 @@ use crate::output::is_stdout;
 use crate::output::write_json;
 use crate::serve::history::History;
 use crate::serve::log::Log;
+use crate::serve::near_limit::NearLimit;
 use crate::serve::punctuality;
 use crate::terminal::{ColorMode, Waiting};
 use arguments::{KvArguments, Listen};
@@ -29,10 +32,12 @@ use store::{CannotMake, Store};
 use tailcut_base::Time;
 use tailcut_host::kv::session::{Permissions, ServiceSettings};
 use tailcut_host::wire::memcached::Users;
-use tailcut_rt::kv::{CannotServe, Limits, ListenOptions, Served, Server};
+use tailcut_rt::kv::{CannotServe, Limits, ListenOptions, Served, Server, StreamTls};
+use tailcut_rt::listener::BindOptions;
 use tailcut_rt::secret::read_secret;
 use tailcut_rt::serve::{Address, CannotListen};
 use tailcut_rt::{AnyDrive, Clock, ServiceManager};
+use tls::TlsOptions;
 use windows::Open;
 
 /// Does what the arguments ask and prints to `out`.
@@ -50,15 +55,27 @@ pub fn serve(arguments: &KvArguments, out: &mut dyn Write) -> Result<(), Failure
     process::change_user(arguments)?;
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
-    let service_manager = ServiceManager::from_environment()
-        .map_err(|error| Failure::Operation(format!("cannot reach who has started it: {error}")))?;
     let options = Options::read(arguments)?;
+    if outlives_hangup(arguments, &options) {
+        let cannot = |error| Failure::Operation(format!("cannot listen for SIGHUP: {error}"));
+        interrupt.listen_for_reload().map_err(cannot)?;
+    }
+    let service_manager = ServiceManager::from_environment()
+        .map_err(|error| Failure::Operation(format!("cannot connect to NOTIFY_SOCKET: {error}")))?;
     let log = Log::of_process(arguments.log.log_format, arguments.log_level())
         .map_err(|error| Failure::Operation(error.to_string()))?;
     let reporter = Reporter::new(service_manager);
     let done = serve_with(arguments, &options, &interrupt, &reporter, out);
     log.flush();
     done
+}
+
+/// True if `SIGHUP` asks it to read files again, as for memcached. It ends a server without such files on a
+/// terminal.
+fn outlives_hangup(arguments: &KvArguments, options: &Options) -> bool {
+    let has_tls = arguments.tls_certificates().is_some() || *options.tls() != TlsOptions::default();
+    let has_no_terminal = arguments.daemon || std::env::var_os("NOTIFY_SOCKET").is_some();
+    arguments.auth_file.is_some() || has_tls || has_no_terminal
 }
 
 fn serve_with(
@@ -69,7 +86,7 @@ fn serve_with(
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let clock = Clock::start();
-    let (store, (listen, warning)) = (Store::read(arguments)?, listen(arguments)?);
+    let (store, (listen, warning)) = (Store::read(arguments)?, listen(arguments, options)?);
     let (windows, open) = windows::open(arguments)?;
     let history = history(arguments, &open, &store)?;
     let memory_note = store::memory_note(arguments);
@@ -116,7 +133,7 @@ fn serve_with(
     if in_background {
         process::leave_output(arguments)?;
     }
-    watch(&server, interrupt, (reporter, history), (arguments.quiet || in_background, clock));
+    watch(&server, interrupt, (reporter, history), (arguments, options, clock));
     reporter.stopping();
     interrupt.end_at_the_next();
     let Served { figures, latencies, drive } = server.stop();
@@ -159,16 +176,20 @@ fn settings(arguments: &KvArguments) -> ServiceSettings {
 }
 
 /// The addresses to listen on, and a warning about the password file.
-fn listen(arguments: &KvArguments) -> Result<(ListenOptions, Option<String>), Failure> {
+fn listen(arguments: &KvArguments, options: &Options) -> Result<(ListenOptions, Option<String>), Failure> {
     let at = |listen: &Listen, port: u16| SocketAddr::new(listen.address, listen.port.unwrap_or(port));
-    let (mut streams, mut datagrams) = (Vec::new(), Vec::new());
+    let (mut streams, mut plain, mut datagrams) = (Vec::new(), Vec::new(), Vec::new());
     match &arguments.unix_socket {
         Some(path) => streams.push(Address::Unix(path.clone())),
         None => {
             // Any port is 0 for the system, and none for memcached.
             let port = u16::try_from(arguments.port).unwrap_or(0);
             let tcp = arguments.listen.iter().filter(|_| arguments.port != 0);
-            streams.extend(tcp.map(|listen| Address::Tcp(at(listen, port))));
+            for listen in tcp {
+                let address = Address::Tcp(at(listen, port));
+                plain.extend(listen.is_plain().then(|| address.clone()));
+                streams.push(address);
+            }
             let udp = arguments.listen.iter().filter(|_| arguments.udp_port != 0);
             datagrams.extend(udp.map(|listen| SocketAddr::new(listen.address, arguments.udp_port)));
         }
@@ -179,8 +200,11 @@ fn listen(arguments: &KvArguments) -> Result<(ListenOptions, Option<String>), Fa
         ));
     }
     let (users, warning) = arguments.auth_file.as_deref().map(users).transpose()?.unzip();
-    let (allow_network, permissions) = (arguments.allow_network, arguments.mask);
-    Ok((ListenOptions { streams, datagrams, allow_network, permissions, users }, warning.flatten()))
+    let tls = options.tls().load(arguments)?.map(|certificates| StreamTls::new(certificates, plain));
+    let bind =
+        BindOptions::default().allow_network(arguments.allow_network).permissions(Some(arguments.mask));
+    let options = ListenOptions { streams, datagrams, bind, users, tls };
+    Ok((options, warning.flatten()))
 }
 
 /// The users with passwords, and a warning if the file is not secret; memcached accepts the same format.
@@ -189,6 +213,32 @@ fn users(file: &Path) -> Result<(Users, Option<String>), Failure> {
     let secret = read_secret(file).map_err(|error| wrong(error.to_string()))?;
     let users = Users::parse(&secret.content).map_err(|error| wrong(error.to_string()))?;
     Ok((users, secret.exposure.map(|exposure| format!("-Y {}: {exposure}", file.display()))))
+}
+
+/// Reads the certificates and the users with passwords again. If a file is not valid any more, what was in
+/// force stays.
+fn reload(server: &Server<AnyDrive>, (arguments, options): (&KvArguments, &Options), reporter: &Reporter) {
+    match options.tls().load(arguments) {
+        Ok(None) => {}
+        Ok(Some(certificates)) => {
+            server.set_certificates(certificates);
+            reporter.note("certificates were read again");
+        }
+        Err(Failure::Input(why)) => reporter.warn(&format!("{why}; the certificates of before stay in use")),
+        Err(_) => {}
+    }
+    let Some(file) = &arguments.auth_file else { return };
+    match users(file) {
+        Ok((users, warning)) => {
+            server.set_users(&users);
+            reporter.note(&format!("-Y {}: read again, {users:?}", file.display()));
+            warning.iter().for_each(|warning| reporter.warn(warning));
+        }
+        Err(Failure::Input(why)) => {
+            reporter.warn(&format!("-Y {why}; the users of before are still let in, and no others"));
+        }
+        Err(_) => {}
+    }
 }
 
 /// Errors that the user can correct are input errors.
@@ -204,15 +254,22 @@ fn watch(
     server: &Server<AnyDrive>,
     interrupt: &Interrupt,
     (reporter, mut history): (&Reporter, Option<History>),
-    (quiet, clock): (bool, Clock),
+    (arguments, options, clock): (&KvArguments, &Options, Clock),
 ) {
-    let waiting = Waiting::new("waiting for clients", quiet);
+    let waiting = Waiting::new("waiting for clients", arguments.quiet || arguments.daemon);
+    let mut near_limit = NearLimit::new(arguments.conn_limit.into());
     let mut before = server.glance();
     let every = reporter.watchdog().map_or(GLANCE_EVERY, |limit| GLANCE_EVERY.min(limit / 3));
     History::go_on_or_end(&mut history);
     while !interrupt.wait(every) && !server.has_ended() && !server.is_asked_to_stop() {
         History::go_on_or_end(&mut history);
+        if interrupt.takes_reload() {
+            reload(server, (arguments, options), reporter);
+        }
         let now = server.glance();
+        if let Some(warning) = near_limit.note(now.connections, "-c") {
+            reporter.near_limit(&warning);
+        }
         let line = page::line(&now, &before, every);
         // Idle workers are woken for a heartbeat only if there is a watchdog.
         reporter.going_on(&line, reporter.watchdog().is_some() && server.beat());

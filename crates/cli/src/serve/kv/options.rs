@@ -1,6 +1,7 @@
 //! What becomes of memcached's options that are not simply done.
 
 use super::arguments::{KvArguments, Protocol};
+use super::tls::TlsOptions;
 use crate::failure::Failure;
 use tailcut_base::{BadValue, Nanos};
 
@@ -9,6 +10,7 @@ use tailcut_base::{BadValue, Nanos};
 pub struct Options {
     /// How long a connection may be idle.
     pub idle: Option<Nanos>,
+    tls: TlsOptions,
     /// Notes about options that have no effect, each as a sentence.
     pub notes: Vec<String>,
 }
@@ -26,11 +28,19 @@ impl Options {
                 refusals.push(refusal.message);
             }
         }
+        if arguments.others.enable_ssl && arguments.tls_certificates().is_none() {
+            refusals.extend(options.tls.missing().map(String::from));
+        }
         options.notes.extend(harmless(arguments).map(String::from));
         match refusals.is_empty() {
             true => Ok(options),
             false => Err(Failure::Input(refusals.join("\n"))),
         }
+    }
+
+    /// The options about TLS.
+    pub fn tls(&self) -> &TlsOptions {
+        &self.tls
     }
 
     /// One of `-o`.
@@ -43,6 +53,7 @@ impl Options {
                     .map_err(|_| BadValue::new("-o idle_timeout: write seconds, such as idle_timeout=60"))?;
                 self.idle = (seconds > 0).then(|| Nanos::secs(seconds.into()));
             }
+            _ if self.tls.extend(name, value, &mut self.notes)? => {}
             "maxconns_fast" => {}
             "resp_obj_mem_limit" | "read_buf_mem_limit" => {
                 return Err(BadValue::new(format!(
@@ -73,20 +84,14 @@ fn refused(arguments: &KvArguments) -> impl Iterator<Item = &'static str> {
     let others = &arguments.others;
     let all = [
         (
-            others.protocol == Protocol::Binary,
-            "-B binary: the binary protocol is not spoken (memcached gives it up, too); set clients to ascii",
-        ),
-        (
             others.enable_sasl && arguments.auth_file.is_none(),
-            "-S: SASL belongs to the binary protocol, which is not spoken: without -Y FILE, clients would \
-             not have to authenticate",
+            "-S: name the users with -Y FILE (NAME:PASSWORD), or clients would not have to authenticate",
         ),
         (
             arguments.udp_port != 0 && arguments.auth_file.is_some(),
             "-U: requests over UDP cannot be authenticated, so it cannot be used with -Y",
         ),
         (arguments.udp_port != 0 && arguments.unix_socket.is_some(), "-U: UDP cannot be used with -s"),
-        (others.enable_ssl, "-Z: there is no TLS here; put a proxy that encrypts in front of it"),
         (
             others.memory_file.is_some(),
             "-e: memory is not kept in a file; with -M and --device PATH items outlive the server",
@@ -100,16 +105,20 @@ fn harmless(arguments: &KvArguments) -> impl Iterator<Item = &'static str> {
     let others = &arguments.others;
     let slabs = others.slab_growth_factor.is_some() || others.slab_min_size.is_some();
     let all = [
+        (
+            others.protocol != Protocol::Auto,
+            "-B changes nothing: the first byte of a client decides, text or binary",
+        ),
         (others.max_reqs_per_event.is_some(), "-R changes nothing: clients are served by turns of 64 KiB"),
         (others.listen_backlog.is_some(), "-b changes nothing: the system's own limit counts"),
         (slabs, "-f and -n change nothing: there are no slab classes"),
         (others.enable_largepages, "-L changes nothing: the system chooses the size of pages"),
         (others.lock_memory, "-k changes nothing: memory is not locked"),
         (others.enable_coredumps, "-r changes nothing: the limit of the shell counts"),
-        (others.enable_sasl, "-S changes nothing: -Y requires authentication"),
         (arguments.user.is_some() && !is_root(), "-u changes nothing: only root can become another user"),
     ];
-    all.into_iter().filter_map(|(is_asked, note)| is_asked.then_some(note))
+    let notes = all.into_iter().filter_map(|(is_asked, note)| is_asked.then_some(note));
+    notes.chain(others.without_feature())
 }
 
 /// The command that has the effect of `-o ext_path=FILE:SIZE`.

@@ -5,6 +5,7 @@ use super::options::is_root;
 use crate::failure::Failure;
 use crate::serve::log::LogLevel;
 use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tailcut_rt::{become_user, silence_output};
@@ -26,7 +27,12 @@ pub fn is_in_background() -> bool {
 pub fn start_in_background(out: &mut dyn Write) -> Result<(), Failure> {
     let cannot = |why: std::io::Error| Failure::Operation(format!("-d: cannot start the process: {why}"));
     let mut command = Command::new(std::env::current_exe().map_err(cannot)?);
-    command.args(std::env::args_os().skip(1)).env(BACKGROUND, "1");
+    let mut words = std::env::args_os();
+    // The name decides what the arguments mean.
+    if let Some(name) = words.next() {
+        command.arg0(name);
+    }
+    command.args(words).env(BACKGROUND, "1");
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(cannot)?;
     let mut greeting = Vec::new();
     // The process closes its output when it serves, or ends.

@@ -43,6 +43,11 @@ impl Reporter {
         warn!(event = "warning", "{text}");
     }
 
+    /// A limit is nearly reached.
+    pub fn near_limit(&self, text: &str) {
+        warn!(event = "near_limit", "{text}");
+    }
+
     /// This machine did not keep up with an emulated drive.
     pub fn emulation_late(&self, text: &str) {
         warn!(event = "emulation_late", "{text}");

@@ -3,6 +3,7 @@
 use super::arguments::KvArguments;
 use crate::failure::Failure;
 use crate::run::Scenario;
+use crate::serve::arrangement::Devices;
 use crate::serve::drive::{Served, consent, load, refuse_duplicates};
 use std::fmt;
 use tailcut_host::BLOCK_BYTES;
@@ -43,14 +44,18 @@ impl Store {
             four_small_drives(&mut scenario);
         }
         let is_emulated = arguments.devices.is_empty();
-        let written = load(&mut scenario, arguments.scenario.as_deref(), &arguments.sets, is_emulated)?;
+        let of_array = Devices::new(&arguments.devices, "serve kv")
+            .create(arguments.create)
+            .degraded(arguments.degraded);
+        let (file, sets) = (arguments.scenario.as_deref(), &arguments.sets);
+        let (written, is_new) = load(&mut scenario, file, sets, Some(of_array), is_emulated)?;
         let making =
             if is_emulated || arguments.create { StoreMode::Create } else { StoreMode::OpenOrCreate };
         let drive = Served::alone(
             scenario,
             written,
             arguments.devices.clone(),
-            arguments.create,
+            arguments.create || is_new,
             consent(arguments.degraded),
         );
         let purpose = if arguments.create { OpenPurpose::NewStore } else { OpenPurpose::OpenStore };

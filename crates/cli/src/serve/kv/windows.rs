@@ -27,19 +27,20 @@ pub fn open(arguments: &KvArguments) -> Result<(Windows, Open), Failure> {
     let path = arguments.control.clone().unwrap_or_else(|| arguments.usual_control());
     let mut note = None;
     let control = match ControlSocket::bind(&path) {
-        Ok(control) => Some(control),
+        Ok(control) => Some((control, path)),
         Err(why) if arguments.control.is_none() => {
-            note = Some(format!("no control socket: {why}; --control PATH says where there is to be one"));
-            None
+            let other = arguments.other_control();
+            let other = other.and_then(|path| Some((ControlSocket::bind(&path).ok()?, path)));
+            if other.is_none() {
+                note = Some(format!("no control socket: {why}; --control PATH chooses another place"));
+            }
+            other
         }
         Err(why) => return Err(cannot_listen(why)),
     };
+    let (control, path) = control.unzip();
     let page = |address| MetricsPage::bind(address, arguments.allow_network).map_err(cannot_listen);
     let metrics = arguments.metrics.map(page).transpose()?;
-    let open = Open {
-        control: control.is_some().then_some(path),
-        metrics: metrics.as_ref().map(|page| page.address().clone()),
-        note,
-    };
+    let open = Open { control: path, metrics: metrics.as_ref().map(|page| page.address().clone()), note };
     Ok((Windows { control, metrics }, open))
 }

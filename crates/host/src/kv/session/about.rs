@@ -37,6 +37,7 @@ impl<'a> ServerProperties<'a> {
                 self.tell_all(sums, out);
                 out.extend_from_slice(self.lines);
             }
+            Stats::Connections => out.extend_from_slice(self.lines),
             Stats::Settings => self.tell_settings(sums, out),
             // As with memcached's defaults: it counts sizes only with an option.
             Stats::Sizes => reply::stat(out, "sizes_status", "disabled"),

@@ -48,6 +48,7 @@ pub enum Effect<'a> {
 /// What `stats` tells beside the counters of shards and of this thread's clients.
 #[derive(Debug, Default)]
 pub struct ServerNews {
+    is_about_connections: bool,
     elsewhere: Tally,
     lines: Vec<u8>,
 }
@@ -58,7 +59,17 @@ impl ServerNews {
         self.elsewhere.add(tally);
     }
 
-    /// Buffer for lines about the disk and the process.
+    /// True if the lines are to be about the connections (`stats conns`), and not about the disk and the
+    /// process.
+    pub fn is_about_connections(&self) -> bool {
+        self.is_about_connections
+    }
+
+    pub(super) fn for_connections(is_about_connections: bool) -> ServerNews {
+        ServerNews { is_about_connections, ..ServerNews::default() }
+    }
+
+    /// Buffer for the lines.
     pub fn lines(&mut self) -> &mut Vec<u8> {
         &mut self.lines
     }

@@ -227,7 +227,7 @@ impl Session {
 
 /// Version reported to clients: that of the memcached release whose protocol is implemented, by which clients
 /// choose features, followed by ours. libmemcached rejects a version that begins with 0.
-const VERSION: &str = concat!("1.6.45-tailcut-", env!("CARGO_PKG_VERSION"));
+pub const VERSION: &str = concat!("1.6.45-tailcut-", env!("CARGO_PKG_VERSION"));
 /// Memory of a pending operation in bytes, without data and values.
 const AROUND_OPERATION: u64 = 512;
 /// Largest data buffer in bytes that a client keeps between its turns.

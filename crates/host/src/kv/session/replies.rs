@@ -7,7 +7,7 @@ use super::shard_request::{Content, ShardRequest};
 use super::statistics::Sums;
 use super::{AROUND_OPERATION, ForAll, GatheredReply, ReplyState, Session, Waiting, Ways, carry_out};
 use crate::wire::memcached::refusal::SHARD_FAILED;
-use crate::wire::memcached::{Reason, flush_moment, reply};
+use crate::wire::memcached::{Reason, Stats, flush_moment, reply};
 use tailcut_base::cast::to_usize;
 
 impl Session {
@@ -51,8 +51,9 @@ impl Session {
     /// What the server has to tell, to be filled in.
     pub(super) fn news(&mut self) -> &mut ServerNews {
         match self.waiting.front_mut().map(|waiting| &mut waiting.what) {
-            Some(ReplyState::All { then: GatheredReply::Told { news, .. }, .. }) => {
-                news.get_or_insert_default()
+            Some(ReplyState::All { then: GatheredReply::Told { news, stats, .. }, .. }) => {
+                let is_about_connections = *stats == Stats::Connections;
+                news.get_or_insert_with(|| Box::new(ServerNews::for_connections(is_about_connections)))
             }
             _ => panic!("the server is asked for the first reply"),
         }

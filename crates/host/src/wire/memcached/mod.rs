@@ -27,6 +27,7 @@
 
 pub mod ahead;
 pub mod base64;
+pub mod binary;
 pub mod command;
 pub mod expiry;
 pub mod flags;

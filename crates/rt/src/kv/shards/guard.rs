@@ -192,7 +192,11 @@ impl ShardGuard<'_> {
     /// Adds to `stats` the clients of other threads, the drive, and the process.
     fn add_server_news(&self, news: &mut ServerNews) {
         news.add_clients(&self.common.tallied_but_of(self.outputs.thread()));
+        let is_about_connections = news.is_about_connections();
         let out = news.lines();
+        if is_about_connections {
+            return self.common.open_connections().write(out);
+        }
         reply::stat_number(out, "panics", self.common.panics());
         reply::stat_number(out, "failed_shards", self.common.failed_shards());
         self.common.tell_health(out);

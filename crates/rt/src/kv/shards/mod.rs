@@ -17,7 +17,9 @@ mod place;
 pub(super) use handle::ShardHandle;
 
 use super::admin::ThreadReport;
+use super::connections::Connections;
 use super::events::{Event, Events};
+use super::throttle::Peer;
 use crate::ctl::{AdminRequest, Health};
 use crate::reactor::Mailbox;
 use place::Place;
@@ -33,6 +35,7 @@ use tailcut_host::kv::session::clients::{SocketCounters, Tally};
 use tailcut_host::kv::session::latency::Latencies;
 use tailcut_host::kv::session::shard_request::{Division, Reply};
 use tailcut_host::kv::session::{Shard, Sums};
+use tailcut_host::wire::memcached::Users;
 use tailcut_host::{Bytes, Request};
 
 /// State that all threads share.
@@ -43,6 +46,8 @@ pub(super) struct Common {
     threads: Box<[Thread]>,
     /// Number of open connections.
     pub connections: AtomicUsize,
+    /// The open connections.
+    open: Connections,
     /// A client has asked the server to stop.
     pub is_asked_to_stop: AtomicBool,
     /// Number of threads that will submit no more requests.
@@ -74,8 +79,8 @@ struct Thread {
 /// A message from one worker thread to another.
 #[derive(Debug)]
 pub(super) enum Message {
-    /// Serve this connection.
-    Connection(OwnedFd),
+    /// Serve this connection: its socket, and the client where the socket does not show it, behind TLS.
+    Connection(OwnedFd, Option<Peer>),
     /// Replies to the thread's clients.
     Replies(Vec<Reply>),
     /// Requests of shards to the drive, with the shard; for the thread that owns the drive.
@@ -90,6 +95,8 @@ pub(super) enum Message {
     Beat,
     /// Shards may have work: recompute when the next is due.
     Poll,
+    /// Accounts for clients that log in from now on.
+    Users(Users),
 }
 
 impl Common {
@@ -97,7 +104,12 @@ impl Common {
     ///
     /// # Errors
     /// If the system is out of descriptors.
-    pub(super) fn new(shards: Vec<Shard>, threads: u32, events: Events) -> io::Result<Common> {
+    pub(super) fn new(
+        shards: Vec<Shard>,
+        threads: u32,
+        open: Connections,
+        events: Events,
+    ) -> io::Result<Common> {
         let seed = shards.first().expect("there is a shard").engine().seed();
         let division = Division::new(seed, shards.len() as u32);
         let thread = |_| {
@@ -113,6 +125,7 @@ impl Common {
             division,
             threads: threads?,
             connections: AtomicUsize::new(0),
+            open,
             is_asked_to_stop: AtomicBool::new(false),
             finished: AtomicUsize::new(0),
             latencies: Mutex::default(),
@@ -122,6 +135,11 @@ impl Common {
             panics: AtomicU64::new(0),
             failed: Mutex::default(),
         })
+    }
+
+    /// The open connections.
+    pub(super) fn open_connections(&self) -> &Connections {
+        &self.open
     }
 
     /// Number of shards.

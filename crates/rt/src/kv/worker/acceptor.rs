@@ -1,13 +1,17 @@
 //! Accepts and closes connections.
 
 use super::super::client::Client;
+use super::super::connections::Connection;
 use super::super::events::Event;
 use super::super::shards::Message;
-use super::{IDLE_EVERY, Origin, Stopping, Worker};
+use super::super::throttle::Peer;
+use super::{IDLE_EVERY, LISTENERS, Origin, Stopping, Worker};
 use crate::ctl::Steered;
 use crate::reactor::Accepted;
+use crate::serve::tls::Gate;
 use rustix::net::SendFlags;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use tailcut_base::Time;
 use tailcut_host::wire::memcached::Login;
 
@@ -16,7 +20,7 @@ impl<D: Steered> Worker<D> {
     pub(super) fn accept_connections(&mut self, source: u32) {
         for _ in 0..AT_ONCE {
             match self.listeners.accept(source) {
-                Accepted::Connection(socket) => self.let_in(socket),
+                Accepted::Connection(socket) => self.let_in(socket, source),
                 Accepted::Nothing => return,
                 Accepted::Exhausted => {
                     self.traffic.accept_pauses += 1;
@@ -28,8 +32,8 @@ impl<D: Steered> Worker<D> {
         }
     }
 
-    /// Distributes connections to the threads round-robin.
-    fn let_in(&mut self, socket: OwnedFd) {
+    /// Distributes connections to the threads round-robin; behind TLS where that listening socket has it.
+    fn let_in(&mut self, mut socket: OwnedFd, source: u32) {
         let common = self.shards.common();
         if !common.let_in(self.limits.connections) {
             self.traffic.turned_away += 1;
@@ -38,16 +42,26 @@ impl<D: Steered> Worker<D> {
             let _ = rustix::net::send(&socket, TOO_MANY, SendFlags::NOSIGNAL);
             return;
         }
+        let has_tls = |(_, plain): &&(Gate, Vec<bool>)| !plain[(source - LISTENERS) as usize];
+        let mut peer = None;
+        if let Some((gate, _)) = self.gate.as_ref().filter(has_tls) {
+            peer = Some(Peer::of(&socket));
+            if gate.cross(&mut socket).is_err() {
+                self.traffic.turned_away += 1;
+                common.log(Event::Refused);
+                return common.let_out();
+            }
+        }
         let thread = self.next_thread;
         self.next_thread = (thread + 1) % common.threads();
         match thread == self.thread {
-            true => self.welcome(socket),
-            false => common.post(thread, Message::Connection(socket)),
+            true => self.welcome(socket, peer),
+            false => common.post(thread, Message::Connection(socket, peer)),
         }
     }
 
     /// Takes over a connection that was assigned to this thread.
-    pub(super) fn welcome(&mut self, socket: OwnedFd) {
+    pub(super) fn welcome(&mut self, socket: OwnedFd, peer: Option<Peer>) {
         let now = self.clock.now();
         // Clients that have disconnected may still wait for replies, and count.
         if self.stopping != Stopping::Not || self.clients.count() >= self.limits.connections {
@@ -57,9 +71,11 @@ impl<D: Steered> Worker<D> {
         }
         let name = self.name(Origin::Nobody);
         let login = self.users.is_some().then(Login::default);
-        let slot = self.slots.insert(Client::new(socket, name, login, now));
+        let connection = Connection::new(peer.unwrap_or_else(|| Peer::of(&socket)), &socket, now);
+        self.shards.common().open_connections().add(&socket, Arc::clone(&connection));
+        let slot = self.slots.insert(Client::new(socket, connection, name, login, now));
         if self.slots[slot].socket.watch(&self.reactor, self.slots.token(slot)).is_err() {
-            self.slots.remove(slot);
+            self.drop_client(slot);
             self.forget(name);
             return self.shards.common().let_out();
         }
@@ -72,9 +88,16 @@ impl<D: Steered> Worker<D> {
         self.list(slot);
     }
 
+    /// Frees a slot. The connection is closed with its client, when its descriptor is in no list any more.
+    fn drop_client(&mut self, slot: u32) -> Option<Client> {
+        let client = self.slots.remove(slot)?;
+        self.shards.common().open_connections().remove(&client.socket);
+        Some(client)
+    }
+
     /// Closes a connection and frees its slot.
     pub(super) fn close(&mut self, slot: u32) {
-        let Some(client) = self.slots.remove(slot) else { return };
+        let Some(client) = self.drop_client(slot) else { return };
         self.forget(client.name);
         if client.awaits_memory {
             self.pressure.remove(slot);

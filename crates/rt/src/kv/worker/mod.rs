@@ -30,6 +30,7 @@ use crate::drive::{Answers, Drive};
 use crate::listener::Listener;
 use crate::placement;
 use crate::reactor::{self, EDGE, Listeners, Reactor, Slots, Spin, Token};
+use crate::serve::tls::Gate;
 use crate::system;
 use admin::Checkup;
 use datagrams::{DatagramId, DatagramSockets};
@@ -72,6 +73,8 @@ pub(super) struct Worker<D> {
     users: Option<Users>,
     reactor: Reactor<Message>,
     listeners: Listeners,
+    /// The gate to TLS, and for each listener whether its clients use none; `None` without TLS.
+    gate: Option<(Gate, Vec<bool>)>,
     /// The thread that gets the next connection.
     next_thread: u32,
     datagram_sockets: DatagramSockets,
@@ -177,6 +180,7 @@ impl<D: Steered> Worker<D> {
             users,
             reactor,
             listeners,
+            gate: None,
             next_thread: 0,
             datagram_sockets,
             slots: Slots::default(),
@@ -195,6 +199,11 @@ impl<D: Steered> Worker<D> {
             checkup,
             stopping: Stopping::Not,
         })
+    }
+
+    /// The worker behind a gate to TLS, with whether the clients of each listener use none.
+    pub(super) fn behind(self, gate: Option<(Gate, Vec<bool>)>) -> Worker<D> {
+        Worker { gate, ..self }
     }
 
     /// Serves until it is asked to stop. The first thread then makes all writes durable.
@@ -338,13 +347,14 @@ impl<D: Steered> Worker<D> {
         let mut messages = self.reactor.receive();
         for message in messages.drain(..) {
             match message {
-                Message::Connection(socket) => self.welcome(socket),
+                Message::Connection(socket, peer) => self.welcome(socket, peer),
                 Message::Replies(replies) => self.shards.take_replies(replies),
                 Message::Requests(requests) => self.shards.take_over(requests),
                 Message::Poll => self.shards.go_on_everywhere(),
                 Message::AdminRequest(request) => self.answer_admin(request, now),
                 Message::Report(answer) => self.report(&answer),
                 Message::ShardFailed(shard) => self.fail_shard(shard),
+                Message::Users(users) => self.users = self.users.take().map(|_| users),
                 Message::Beat => self.shards.common().note_beat(self.thread),
             }
         }

@@ -3,7 +3,7 @@
 use super::super::client::Client;
 use super::super::events::Event;
 use super::super::shards::ShardHandle;
-use super::super::throttle::{Peer, Throttle};
+use super::super::throttle::Throttle;
 use super::{Stopping, Worker};
 use crate::Clock;
 use crate::ctl::Steered;
@@ -45,16 +45,17 @@ impl<D: Steered> Worker<D> {
         if is_wanted && self.stopping == Stopping::Not {
             // The leftover input of a client that is being served is an incomplete command: there is room for
             // more.
-            let before = client.input.len();
-            buffer[..before].copy_from_slice(&client.input);
+            let before = if client.is_binary() { 0 } else { client.input.len() };
+            buffer[..before].copy_from_slice(&client.input[..before]);
             received = client.socket.receive(&mut buffer[before..]);
             client.has_ended |= received == Received::End;
             if let Received::Bytes(count) = received {
-                client.heard = self.clock.now();
+                client.note_receipt(self.clock.now());
                 intake.clients.note_receipt(client.heard);
                 self.traffic.received += count as u64;
                 self.traffic.yields += u64::from(before + count == buffer.len());
-                let mut input = &buffer[..before + count];
+                let lines = client.translate(&buffer[before..before + count], intake.users.is_some());
+                let mut input = lines.as_deref().unwrap_or(&buffer[..before + count]);
                 intake.take(client, &mut input);
                 client.keep(input);
             }
@@ -127,18 +128,19 @@ struct Intake<'a> {
 impl Intake<'_> {
     /// Takes complete commands from the input, as far as memory allows.
     fn take(&mut self, client: &mut Client, input: &mut &[u8]) {
-        while let (Some(login), Some(users)) = (&mut client.login, self.users) {
+        while let (true, Some(users)) = (client.login.is_some(), self.users) {
             client.is_held = !self.clients.can_accept(client.name);
             if client.is_held {
                 return;
             }
-            let (peer, now) = (Peer::of(&client.socket), self.clock.now());
+            let (peer, now) = (client.peer(), self.clock.now());
             client.slowed_until = Some(self.throttle.opens(&peer)).filter(|&opens| opens > now);
             if client.slowed_until.is_some() {
                 // Input sent so far is processed when the throttle opens.
                 client.is_held = true;
                 return;
             }
+            let Some(login) = &mut client.login else { return };
             match login.next(users, input) {
                 Attempt::More => return,
                 Attempt::Welcome => {

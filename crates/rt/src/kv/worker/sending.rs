@@ -29,7 +29,7 @@ impl<D: Steered> Worker<D> {
         client.is_answering = false;
         let send_queue = self.clients.send_queue(client.name);
         let Ok(sent) = client.send(send_queue) else { return self.close(slot) };
-        let is_sent = sent == send_queue.bytes();
+        let is_sent = sent == send_queue.bytes() && !client.has_unsent();
         self.clients.note_sent(client.name, sent);
         self.traffic.sent += sent as u64;
         self.note_reading(sent > 0);

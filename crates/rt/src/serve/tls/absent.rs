@@ -21,6 +21,19 @@ impl Certificates {
         Err(BadCertificates::NotBuilt)
     }
 
+    /// Fails.
+    ///
+    /// # Errors
+    /// Always: [`BadCertificates::NotBuilt`].
+    pub fn from_files(
+        _: &Path,
+        _: &Path,
+        _: Option<&Path>,
+        _: &Path,
+    ) -> Result<Certificates, BadCertificates> {
+        Err(BadCertificates::NotBuilt)
+    }
+
     /// True if clients must present a certificate.
     pub fn verify_peer(&self) -> bool {
         match *self {}
@@ -43,6 +56,11 @@ impl Relay {
         _: Clock,
     ) -> io::Result<Relay> {
         match *certificates {}
+    }
+
+    /// Never called: without the feature `tls` there is no relay.
+    pub fn renew(&self, _: Certificates) {
+        match *self {}
     }
 
     /// Never called: without the feature `tls` there is no relay.

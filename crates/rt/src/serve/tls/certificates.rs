@@ -29,33 +29,49 @@ impl Certificates {
     ///
     /// # Errors
     /// If a file is missing or has the wrong content, or the key does not match the certificate.
-    #[expect(clippy::missing_panics_doc, reason = "the provider has cipher suites for both versions of TLS")]
     pub fn load(folder: &Path, verify_peer: bool) -> Result<Certificates, BadCertificates> {
-        let (chain_path, key_path) = (folder.join(SERVER_CERTIFICATE), folder.join(SERVER_KEY));
-        let chain: Vec<CertificateDer<'static>> = read_all(&chain_path)?;
-        let unreadable = |error| BadCertificates::Unreadable { path: key_path.clone(), error };
-        let Secret { content: key, exposure } = read_secret(&key_path).map_err(unreadable)?;
+        let (chain, key, authority) =
+            (folder.join(SERVER_CERTIFICATE), folder.join(SERVER_KEY), folder.join(AUTHORITY));
+        let authority = verify_peer.then_some(authority.as_path());
+        Certificates::from_files(&chain, &key, authority, &folder.join(REVOKED))
+    }
+
+    /// Reads a certificate (with its chain) and its key. With an `authority`, clients must present a
+    /// certificate of that file's authorities that is not revoked by the list in `revoked`, if that exists.
+    ///
+    /// # Errors
+    /// If a file is missing or has the wrong content, or the key does not match the certificate.
+    #[expect(clippy::missing_panics_doc, reason = "the provider has cipher suites for both versions of TLS")]
+    pub fn from_files(
+        chain_path: &Path,
+        key_path: &Path,
+        authority: Option<&Path>,
+        revoked: &Path,
+    ) -> Result<Certificates, BadCertificates> {
+        let chain: Vec<CertificateDer<'static>> = read_all(chain_path)?;
+        let unreadable = |error| BadCertificates::Unreadable { path: key_path.into(), error };
+        let Secret { content: key, exposure } = read_secret(key_path).map_err(unreadable)?;
         if let Some(exposure) = exposure {
-            return Err(unusable(&key_path, format!("it is no secret: {exposure}")));
+            return Err(unusable(key_path, format!("it is no secret: {exposure}")));
         }
-        let key = PrivateKeyDer::from_pem_slice(&key).map_err(|error| bad(&key_path, error))?;
+        let key = PrivateKeyDer::from_pem_slice(&key).map_err(|error| bad(key_path, error))?;
         let provider = Arc::new(default_provider());
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&[&TLS13, &TLS12])
             .expect("the provider has suites for both");
-        let builder = if verify_peer {
-            builder.with_client_cert_verifier(verifier(folder, provider)?)
-        } else {
-            builder.with_no_client_auth()
+        let builder = match authority {
+            Some(authority) => builder.with_client_cert_verifier(verifier(authority, revoked, provider)?),
+            None => builder.with_no_client_auth(),
         };
         let mut config = builder.with_single_cert(chain, key).map_err(|error| {
-            unusable(&key_path, format!("it does not go with {SERVER_CERTIFICATE}: {error}"))
+            let chain = chain_path.file_name().unwrap_or_default().to_string_lossy();
+            unusable(key_path, format!("it does not go with {chain}: {error}"))
         })?;
         // Connections are long-lived, and session resumption would use memory on behalf of unauthenticated
         // clients.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
-        Ok(Certificates { config: Arc::new(config), verify_peer })
+        Ok(Certificates { config: Arc::new(config), verify_peer: authority.is_some() })
     }
 
     /// True if clients must present a certificate.
@@ -72,18 +88,18 @@ impl Certificates {
     }
 }
 
-/// Trusts certificates that the authorities of the folder have signed and not revoked.
+/// Trusts certificates that the authorities of a file have signed and not revoked.
 fn verifier(
-    folder: &Path,
+    path: &Path,
+    revoked: &Path,
     provider: Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ClientCertVerifier>, BadCertificates> {
-    let (path, revoked) = (folder.join(AUTHORITY), folder.join(REVOKED));
     let mut roots = RootCertStore::empty();
-    for authority in read_all::<CertificateDer<'static>>(&path)? {
-        let refused = |error| unusable(&path, format!("it cannot be an authority: {error}"));
+    for authority in read_all::<CertificateDer<'static>>(path)? {
+        let refused = |error| unusable(path, format!("it cannot be an authority: {error}"));
         roots.add(authority).map_err(refused)?;
     }
-    let lists = match read_all::<CertificateRevocationListDer<'static>>(&revoked) {
+    let lists = match read_all::<CertificateRevocationListDer<'static>>(revoked) {
         Err(BadCertificates::Unreadable { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => {
             Vec::new()
         }
@@ -94,7 +110,7 @@ fn verifier(
         .with_crls(lists)
         .allow_unknown_revocation_status()
         .build()
-        .map_err(|error| unusable(&path, format!("clients cannot be verified with it: {error}")))
+        .map_err(|error| unusable(path, format!("clients cannot be verified with it: {error}")))
 }
 
 /// All items of a kind in a file, at least one.

@@ -14,7 +14,7 @@ use crate::serve::server::{Limits, STOP_PATIENCE};
 use std::collections::VecDeque;
 use std::io;
 use std::panic::resume_unwind;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use tailcut_base::{Nanos, Time};
 
@@ -22,12 +22,14 @@ use tailcut_base::{Nanos, Time};
 #[derive(Debug)]
 pub struct Relay {
     mailbox: Arc<Mailbox<Crossing>>,
+    certificates: Arc<Mutex<Certificates>>,
     thread: JoinHandle<Handshakes>,
 }
 
 /// State of the relay's thread.
 struct Links {
-    certificates: Certificates,
+    /// For handshakes that begin; locked for one at a time.
+    certificates: Arc<Mutex<Certificates>>,
     limits: Limits,
     clock: Clock,
     reactor: Reactor<Crossing>,
@@ -64,8 +66,9 @@ impl Relay {
         limits: Limits,
         clock: Clock,
     ) -> io::Result<Relay> {
+        let certificates = Arc::new(Mutex::new(certificates.clone()));
         let links = Links {
-            certificates: certificates.clone(),
+            certificates: Arc::clone(&certificates),
             limits,
             clock,
             reactor: Reactor::new(Arc::clone(&mailbox), Spin::new(Nanos::ZERO), clock)?,
@@ -77,7 +80,12 @@ impl Relay {
             handshakes: Handshakes::default(),
         };
         let thread = Builder::new().name("tls".into()).spawn(|| links.run())?;
-        Ok(Relay { mailbox, thread })
+        Ok(Relay { mailbox, certificates, thread })
+    }
+
+    /// Replaces the certificates for handshakes that begin from now on.
+    pub fn renew(&self, certificates: Certificates) {
+        *self.certificates.lock().unwrap_or_else(PoisonError::into_inner) = certificates;
     }
 
     /// Stops the relay once clients have taken their pending output; a client that has read none of it for
@@ -97,7 +105,8 @@ impl Links {
 
     /// Joins two sockets. If that fails, both are closed.
     fn join(&mut self, crossing: Crossing) {
-        let link = match self.certificates.session() {
+        let session = self.certificates.lock().unwrap_or_else(PoisonError::into_inner).session();
+        let link = match session {
             Ok(session) => Link::new(crossing, session),
             Err(error) => return self.handshakes.fail(error.to_string()),
         };
