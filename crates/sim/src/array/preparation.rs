@@ -118,6 +118,9 @@ pub struct Fill {
     /// Random writes of [`BLOCK`] sectors still to come.
     overwrites: u64,
     random: Stream,
+    /// Sectors from sector 0 on that are written once more at the end, in order.
+    last: u64,
+    at_last: u64,
 }
 
 /// Sectors of a request in order: 256 KiB.
@@ -134,19 +137,36 @@ impl Fill {
     /// have been written so.
     pub fn new(region: u64, overwritten: u64, seed: u64) -> Fill {
         let overwrites = if region >= BLOCK { overwritten / BLOCK } else { 0 };
-        Fill { region, at: 0, overwrites, random: Stream::new(seed, "array preparation") }
+        let random = Stream::new(seed, "array preparation");
+        Fill { region, at: 0, overwrites, random, last: 0, at_last: 0 }
+    }
+
+    /// Writes the first `sectors` sectors of the region once more at the end, in order: data that was written
+    /// after the rest.
+    #[must_use]
+    pub fn then_in_order(mut self, sectors: u64) -> Fill {
+        self.last = sectors.min(self.region);
+        self
     }
 
     fn place(&mut self) -> Option<(u64, u64)> {
-        if self.at < self.region {
-            let sector = self.at;
-            let sectors = AT_A_TIME.min(self.region - sector);
-            self.at += sectors;
-            return Some((sector, sectors));
+        if let Some(place) = in_order(&mut self.at, self.region) {
+            return Some(place);
         }
-        self.overwrites = self.overwrites.checked_sub(1)?;
-        Some((self.random.below(self.region / BLOCK) * BLOCK, BLOCK))
+        if let Some(left) = self.overwrites.checked_sub(1) {
+            self.overwrites = left;
+            return Some((self.random.below(self.region / BLOCK) * BLOCK, BLOCK));
+        }
+        in_order(&mut self.at_last, self.last)
     }
+}
+
+/// The next request of a pass over the sectors before `end`, which has come to `at`.
+fn in_order(at: &mut u64, end: u64) -> Option<(u64, u64)> {
+    let sector = *at;
+    let sectors = AT_A_TIME.min(end - sector);
+    *at += sectors;
+    (sectors > 0).then_some((sector, sectors))
 }
 
 impl Source for Fill {
@@ -166,7 +186,7 @@ impl Source for Fill {
     }
 
     fn len_hint(&self) -> Option<u64> {
-        Some(self.region.div_ceil(AT_A_TIME) + self.overwrites)
+        Some(self.region.div_ceil(AT_A_TIME) + self.overwrites + self.last.div_ceil(AT_A_TIME))
     }
 
     fn prepares(&self) -> bool {
@@ -186,5 +206,16 @@ mod tests {
         assert_eq!(sectors[..2], [(0, 512), (512, 488)]);
         assert_eq!(requests.len(), 2 + 20);
         assert!(sectors[2..].iter().all(|&(sector, sectors)| sector + u64::from(sectors) <= 1000));
+    }
+
+    #[test]
+    fn what_was_loaded_last_is_written_last() {
+        let fill = Fill::new(2000, 320, 1).then_in_order(600);
+        assert_eq!(fill.len_hint(), Some(4 + 20 + 2));
+        let mut fill = fill;
+        let requests: Vec<Request> = std::iter::from_fn(|| fill.next()).collect();
+        let sectors: Vec<(u64, u32)> = requests.iter().map(|r| (r.sector, r.sectors)).collect();
+        assert_eq!(sectors.len(), 26);
+        assert_eq!(sectors[24..], [(0, 512), (512, 88)]);
     }
 }

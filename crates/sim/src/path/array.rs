@@ -9,7 +9,9 @@
 //! completion without a reader waiting for it, is done by a thread of its own: a handler that issued all
 //! that an epoch writes would keep the readers of its core waiting.
 //!
-//! What its decisions and its parity take of a core is not counted; its further commands are.
+//! What its decisions take of a core is not counted; its further commands are, and with `array_block` so is
+//! each block that an array with a log or parity copies before it writes it to a drive. The context that
+//! issues the command does that; with `array_thread` it is one thread for all writes.
 
 use super::SimulatedHost;
 use super::account::Account;
@@ -21,8 +23,9 @@ use crate::array::{Admission, Volume};
 use crate::cpu::{Level, ThreadId};
 use crate::world::Checker;
 use std::collections::VecDeque;
-use tailcut_base::{Cause, Class, Command, CommandId, Completion, Op, Time};
+use tailcut_base::{Cause, Class, Command, CommandId, Completion, Nanos, Op, Time};
 use tailcut_host::BLOCK_SECTORS;
+use tailcut_host::array::LayoutKind;
 use tailcut_host::path::{CoreId, Finisher, LowLevelDriver, RequestId};
 use tailcut_ssd::Probe;
 
@@ -38,6 +41,8 @@ pub(super) struct HostArray {
     emitted: VecDeque<RequestId>,
     /// Commands for which no reader waits, which are left to the array's thread.
     deferred: VecDeque<RequestId>,
+    /// Threads whose writes its own thread is to carry out.
+    handed: VecDeque<ThreadId>,
     /// A thread is handing over its own request: all that comes of it is its own work.
     is_entering: bool,
     /// Threads whose requests it has answered, to be woken.
@@ -60,6 +65,7 @@ impl HostArray {
             expected: vec![0; threads as usize],
             emitted: VecDeque::new(),
             deferred: VecDeque::new(),
+            handed: VecDeque::new(),
             is_entering: false,
             answered: VecDeque::new(),
             refused: VecDeque::new(),
@@ -67,6 +73,12 @@ impl HostArray {
             thread: 0,
             is_called: false,
         }
+    }
+
+    /// True when it copies what it writes: into the segments of a log, or into stripes with parity.
+    fn copies(&self) -> bool {
+        let layout = self.volume.array().core().config.layout;
+        layout != LayoutKind::Raid0 && !layout.is_mirrored()
     }
 
     /// The most commands that it has with its drives.
@@ -122,18 +134,21 @@ impl<P: Probe> SimulatedHost<P> {
     /// A thread has come with a request for the array, which it hands over; the first command for a drive is
     /// its own work.
     pub(super) fn enter_array(&mut self, now: Time, cpu: usize, id: ThreadId) {
+        self.workers[id as usize].queue = self.path.controller().queue_for(0, CoreId::new(cpu as u32));
+        let op = self.workers[id as usize].op;
+        let is_buffered = self.is_buffered(op);
+        if is_buffered && self.config.array_thread {
+            self.below().handed.push_back(id);
+            return self.has_handed_over(now, cpu, id);
+        }
         let before = self.below().emitted.len();
         self.below().is_entering = true;
         self.ask_array(now, id);
         self.below().is_entering = false;
-        let op = self.workers[id as usize].op;
         let array = self.array.as_mut().expect("there is an array");
-        let own = array.single(before, op, &self.flights);
-        let first = own.or((before < array.emitted.len()).then_some(before));
-        let first = first.and_then(|at| array.emitted.remove(at));
-        let queue = self.path.controller().queue_for(0, CoreId::new(cpu as u32));
-        self.workers[id as usize].queue = queue;
-        if let Some(request) = first {
+        let own = array.single(before, op, &self.flights).filter(|_| !is_buffered);
+        let first = own.or((!is_buffered && before < array.emitted.len()).then_some(before));
+        if let Some(request) = first.and_then(|at| array.emitted.remove(at)) {
             self.flights[request as usize].owner = own.map(|_| id);
             let queue = self.embark(cpu, request);
             if own.is_some() {
@@ -141,6 +156,11 @@ impl<P: Probe> SimulatedHost<P> {
             }
             self.depart(now, queue, request);
         }
+        self.has_handed_over(now, cpu, id);
+    }
+
+    /// The array has a thread's request: the thread does what else is to be done, and waits.
+    fn has_handed_over(&mut self, now: Time, cpu: usize, id: ThreadId) {
         self.note_awake(id);
         match self.array_step(now) {
             Some(step) => self.sees_to_array(now, cpu, id, Stage::Launching, step),
@@ -154,6 +174,34 @@ impl<P: Probe> SimulatedHost<P> {
         self.workers[id as usize].duty = Duty { step, queue, ..Duty::default() };
         let piece = self.piece_of(step, Level::Thread);
         self.begin(now, cpu, id, stage, piece);
+    }
+
+    /// True for requests that the array copies before it writes them, at a cost.
+    pub(super) fn is_buffered(&self, op: Op) -> bool {
+        let is_counted = op == Op::Write && self.config.array_block > Nanos::ZERO;
+        is_counted && self.array.as_ref().is_some_and(HostArray::copies)
+    }
+
+    /// What the blocks of the next command to launch take of a core.
+    pub(super) fn block_work(&self, is_deferred: bool) -> Nanos {
+        let Some(array) = self.array.as_ref().filter(|_| self.config.array_block > Nanos::ZERO) else {
+            return Nanos::ZERO;
+        };
+        let next = if is_deferred { array.deferred.front() } else { array.emitted.front() };
+        let Some(Flight { command, .. }) = next.map(|&request| &self.flights[request as usize]) else {
+            return Nanos::ZERO;
+        };
+        match self.is_buffered(command.op) {
+            true => self.config.array_block * u64::from(command.sectors).div_ceil(BLOCK_SECTORS),
+            false => Nanos::ZERO,
+        }
+    }
+
+    /// The array's thread carries out a write that was handed over.
+    pub(super) fn take_write(&mut self, now: Time) {
+        let Some(id) = self.below().handed.pop_front() else { return };
+        self.workers[id as usize].account.lap(now, Cause::HostQueue);
+        self.ask_array(now, id);
     }
 
     fn ask_array(&mut self, now: Time, id: ThreadId) {
@@ -285,14 +333,16 @@ impl<P: Probe> SimulatedHost<P> {
         if !array.emitted.is_empty() {
             return Some(Step::Launch);
         }
-        (!array.deferred.is_empty() && !array.is_called).then_some(Step::CallArray)
+        let has_work = !array.deferred.is_empty() || !array.handed.is_empty();
+        (has_work && !array.is_called).then_some(Step::CallArray)
     }
 
     /// The next step of the array's thread.
     pub(super) fn own_step_of_array(&mut self, now: Time) -> Option<Step> {
         let array = self.array.as_ref()?;
         let deferred = (!array.deferred.is_empty()).then_some(Step::LaunchDeferred);
-        self.array_step(now).filter(|step| *step != Step::CallArray).or(deferred)
+        let handed = (!array.handed.is_empty()).then_some(Step::TakeWrite);
+        self.array_step(now).filter(|step| *step != Step::CallArray).or(deferred).or(handed)
     }
 
     /// Wakes the array's thread for deferred work.

@@ -1,5 +1,6 @@
 //! The host as a part of a scenario.
 
+use crate::cpu::Machine;
 use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 use tailcut_base::{BadValue, Nanos};
 use tailcut_host::path::{Strategy, ahci};
@@ -35,6 +36,8 @@ pub struct HostConfig {
     pub cores: u32,
     /// Whether each core shows as two that share its speed.
     pub siblings: bool,
+    /// Speed of a core, in parts per million of the i7-4770 that the costs are those of.
+    pub speed: u32,
     /// Number of threads of the workload, each with at most one request in flight.
     pub threads: u32,
     /// Nice level of the workload's threads, plus 20: 0 goes first.
@@ -43,6 +46,10 @@ pub struct HostConfig {
     pub array_priority: u32,
     /// Whether the thread that does an array's own work has the last core to itself.
     pub array_core: bool,
+    /// Processor time of an array with a log or parity for each block of 4 KiB that it writes to a drive.
+    pub array_block: Nanos,
+    /// Whether one thread carries out all writes of an array with a log or parity.
+    pub array_thread: bool,
     /// Processor time of the application for each request.
     pub application: Nanos,
     /// Whether the drives are connected by AHCI or NVMe.
@@ -74,10 +81,13 @@ impl Default for HostConfig {
             strategy: String::new(),
             cores: 4,
             siblings: true,
+            speed: 1_000_000,
             threads: 128,
             priority: 20,
             array_priority: 20,
             array_core: false,
+            array_block: Nanos::ZERO,
+            array_thread: false,
             application: Nanos(500),
             controller: ControllerKind::Nvme,
             drives: 1,
@@ -108,11 +118,20 @@ impl HostConfig {
         Strategy::parse(&self.strategy).expect("the configuration has been checked")
     }
 
+    /// The cores.
+    pub(super) fn machine(&self) -> Machine {
+        let thousandths = u64::from(self.speed / 1000);
+        Machine::new(self.cores as usize, self.siblings).with_speed(thousandths)
+    }
+
     /// Number of cores as the scheduler sees them: a core with a sibling counts as two.
     pub fn cpus(&self) -> u32 {
         if self.siblings { 2 * self.cores } else { self.cores }
     }
 }
+
+/// Cores at most, siblings counted.
+const CPUS_MAX: u32 = 16;
 
 impl Configure for HostConfig {
     fn configure(&mut self, visit: &mut dyn KeyVisitor) {
@@ -123,8 +142,14 @@ impl Configure for HostConfig {
              room-notice, hybrid, or several joined by +; empty for a host that costs nothing.",
             &mut self.strategy,
         );
-        count_u32(visit, "cores", "Cores of the host.", &mut self.cores, 1..=8);
+        count_u32(visit, "cores", "Cores of the host.", &mut self.cores, 1..=CPUS_MAX);
         visit.flag("siblings", "Each core shows as two that share its speed.", &mut self.siblings);
+        visit.share(
+            "speed",
+            "Speed of a core, compared with the i7-4770 that all costs are those of.",
+            &mut self.speed,
+            10_000..=4_000_000,
+        );
         count_u32(
             visit,
             "threads",
@@ -151,6 +176,19 @@ impl Configure for HostConfig {
             "The thread that does an array's own work has the last core to itself: what it issues interrupts \
                 nobody else.",
             &mut self.array_core,
+        );
+        visit.time(
+            "array_block",
+            "What an array with a log or parity does on a core for each block of 4 KiB that it writes to a \
+                drive: copying it, its entry in the map or its stripe, its share of the parity.",
+            &mut self.array_block,
+            Nanos(0)..=Nanos::millis(1),
+        );
+        visit.flag(
+            "array_thread",
+            "One thread carries out all writes of an array with a log or parity, as md's raid5d does; \
+                otherwise each thread carries out its own.",
+            &mut self.array_thread,
         );
         visit.time(
             "application",
@@ -216,6 +254,13 @@ impl HostConfig {
         }
         if let Err(BadValue { message }) = Strategy::parse(&self.strategy) {
             visit.problem("strategy", message);
+        }
+        if self.cpus() > CPUS_MAX {
+            let cpus = self.cpus();
+            let message = format!(
+                "with siblings they count as {cpus}, of {CPUS_MAX} at most: use fewer, or siblings = false"
+            );
+            visit.problem("cores", message);
         }
         if self.array_core && self.cores < 2 {
             visit.problem(

@@ -27,6 +27,8 @@ pub(super) enum Step {
     LaunchDeferred,
     /// Waking that thread.
     CallArray,
+    /// Taking a write that a thread has handed over, by the array's thread.
+    TakeWrite,
     /// Sending it to the core that issued it.
     Steer,
     /// Waking the background thread that issues.
@@ -52,7 +54,11 @@ impl<P: Probe> SimulatedHost<P> {
             Step::Fetch => (self.fetch_cost(), Spent::Poll),
             Step::Finish => (self.finish_cost(), Spent::Finish),
             Step::Wake | Step::WakeAnswered | Step::CallArray | Step::Kick => (costs::WAKE, Spent::Wake),
-            Step::Launch | Step::LaunchDeferred => (self.build_cost() + costs::ISSUE, Spent::Issue),
+            Step::Launch | Step::LaunchDeferred => {
+                let is_deferred = step == Step::LaunchDeferred;
+                (self.block_work(is_deferred) + self.build_cost() + costs::ISSUE, Spent::Issue)
+            }
+            Step::TakeWrite => (costs::CHECK, Spent::Issue),
             Step::Steer => (costs::IPI_SEND, Spent::Interrupt),
             Step::Issue => (costs::ISSUE, Spent::Issue),
         };
@@ -94,6 +100,10 @@ impl<P: Probe> SimulatedHost<P> {
             }
             Step::LaunchDeferred => {
                 self.launch(now, cpu, true);
+                None
+            }
+            Step::TakeWrite => {
+                self.take_write(now);
                 None
             }
             Step::Steer => {

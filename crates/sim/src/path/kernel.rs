@@ -28,8 +28,8 @@ pub(super) enum Role {
 /// Such a thread at work.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KernelThread {
-    pub role: Role,
-    pub duty: Duty,
+    role: Role,
+    duty: Duty,
     stage: KernelStage,
     /// The vector or queue that it looks at next.
     at: u32,

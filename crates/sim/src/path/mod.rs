@@ -159,7 +159,7 @@ impl<P: Probe> SimulatedHost<P> {
     ) -> SimulatedHost<P> {
         assert_eq!(drives.len(), checkers.len(), "each drive is checked, or not, by itself");
         let strategy = config.described();
-        let machine = Machine::new(config.cores as usize, config.siblings);
+        let machine = config.machine();
         let identity = drives[0].identify();
         let controller =
             population::controller(config.controller, drives.len() as u32, &identity, machine.cpus() as u32);

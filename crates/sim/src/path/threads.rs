@@ -20,7 +20,11 @@ impl<P: Probe> SimulatedHost<P> {
                 self.begin(now, cpu, id, Stage::Application, piece);
             }
             Stage::Application => {
-                let piece = Piece::kernel(costs::ENTER + self.build_cost() + costs::ISSUE, Spent::Issue);
+                let command = match self.is_buffered(self.workers[id as usize].op) {
+                    true => Nanos::ZERO,
+                    false => self.build_cost() + costs::ISSUE,
+                };
+                let piece = Piece::kernel(costs::ENTER + command, Spent::Issue);
                 self.begin(now, cpu, id, Stage::Enter, piece);
             }
             Stage::Enter => self.entered(now, cpu, id),

@@ -73,7 +73,8 @@ impl Scenario {
         let how = &self.precondition;
         if !self.array.layout.is_in_place() {
             let fill = (how.state != PreparedState::Empty).then(|| array.fill(how, self.seed));
-            return Ok((checker, fill));
+            let loaded = self.loaded_last(identity.sectors);
+            return Ok((checker, fill.map(|fill| fill.then_in_order(loaded))));
         }
         for drive in array.drives() {
             drive.has_room_for(how).map_err(InputError::Drive)?;
@@ -83,6 +84,15 @@ impl Scenario {
             checker.prepare(blocks, prepared_content);
         }
         Ok((checker, None))
+    }
+
+    /// Sectors of a store that are written after the rest of an array's preparation.
+    fn loaded_last(&self, sectors: u64) -> u64 {
+        if !self.lsm.enabled || !self.lsm.loaded_last {
+            return 0;
+        }
+        let plan = self.lsm.plan(sectors, Nanos::ZERO);
+        plan.made_blocks() * plan.block_sectors()
     }
 
     /// The world of this scenario's array, ready to run; every drive is watched by a probe of its own.

@@ -9,7 +9,7 @@ use tailcut_host::array::epoch::EpochMode;
 use tailcut_host::array::{ArrayConfig, LayoutKind, Members, ReadPolicy};
 use tailcut_host::path::Strategy;
 use tailcut_sim::Scenario;
-use tailcut_sim::path::ControllerKind;
+use tailcut_sim::path::{ControllerKind, HostConfig};
 use tailcut_sim::world::Limits;
 use tailcut_ssd::config::FailFast;
 use tailcut_ssd::precondition::PreparedState;
@@ -64,6 +64,9 @@ fn over_array(seed: u64) -> Scenario {
     }
     let sizes = pick(&mut random, &["4KiB", "4KiB/50:16KiB/30:100KiB/20"]);
     scenario.workload.write_size = sizes.into();
+    scenario.host.array_block = pick(&mut random, &[Nanos::ZERO, Nanos(900), Nanos::micros(30)]);
+    scenario.host.array_thread = random.below(2) == 0;
+    scenario.host.speed = pick(&mut random, &[1_000_000, 560_000, 2_500_000]);
     scenario.workload.region_share = 1_000_000;
     scenario.precondition.state = pick(&mut random, &[PreparedState::Sequential, PreparedState::Steady]);
     scenario.precondition.fill = 800_000;
@@ -92,6 +95,44 @@ fn one_seed_gives_one_history() {
         let digest = || run(over_array(seed)).expect("it runs").report.digest;
         assert_eq!(digest(), digest());
     }
+}
+
+/// Writes per second of a log of fast drives whose blocks take 50 µs each on a core.
+fn blocks_per_second(layout: LayoutKind) -> f64 {
+    let mut scenario = scenario(1, &["scsi"]);
+    scenario.device.timing.program = vec![Nanos::micros(1)];
+    (scenario.device.queue.depth, scenario.device.buffer.size) = (32, 1 << 20);
+    scenario.device.geometry.blocks = 32;
+    scenario.array = ArrayConfig { drives: 4, layout, ..ArrayConfig::default() };
+    scenario.array.log.segment = 256 << 10;
+    scenario.host = HostConfig {
+        strategy: "scsi".into(),
+        cores: 8,
+        siblings: false,
+        threads: 32,
+        array_block: Nanos::micros(50),
+        array_thread: true,
+        ..HostConfig::default()
+    };
+    let workload = &mut scenario.workload;
+    (workload.read, workload.write_size) = (0, "8KiB".into());
+    (workload.depth, workload.flush_every, workload.think) = (32, 0, Nanos::ZERO);
+    scenario.precondition.state = PreparedState::Empty;
+    scenario.run = Limits { requests: 2000, ..Limits::NONE };
+    let measured = run(scenario).expect("it runs");
+    measured.kind(Op::Write).expect("there are writes").bytes_per_s / 4096.0
+}
+
+/// The thread that copies every block of a log bounds the log; an array that passes requests on has no such
+/// thread.
+#[test]
+fn one_thread_writes_no_more_blocks_than_it_can_copy() {
+    let log = blocks_per_second(LayoutKind::LogRaid0);
+    let bound = 1e6 / 50.0;
+    assert!((0.5 * bound..=bound).contains(&log), "{log} blocks/s, of {bound}");
+    let parity = blocks_per_second(LayoutKind::LogRaid4);
+    assert!(parity < 0.9 * log, "a block of parity for three of data is copied as well: {parity}, {log}");
+    assert!(blocks_per_second(LayoutKind::Raid0) > 1.5 * bound);
 }
 
 /// RAID0 with one request at a time equals the bare drive, with every strategy: the array adds nothing.

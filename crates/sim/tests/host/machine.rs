@@ -38,6 +38,24 @@ fn equal_threads_have_equal_shares_and_the_time_adds_up() {
     assert!(lost <= all && all - lost <= each, "the last switch may not be over");
 }
 
+#[test]
+fn a_slower_core_does_less_in_the_same_time() {
+    let done = |speed: u64, has_siblings: bool| {
+        let mut machine = Machine::new(1, has_siblings).with_speed(speed);
+        let cpus = machine.cpus();
+        let threads: Vec<u32> = (0..cpus).map(|cpu| machine.add_thread(0, cpu)).collect();
+        threads.iter().for_each(|&t| assert!(machine.wake(Time::ZERO, t)));
+        let until = Time(Nanos::millis(500).0);
+        let done = compute(&mut machine, cpus, Nanos::micros(100), until);
+        assert!(machine.times(until).iter().all(|time| time.total() == Nanos(until.0)));
+        done.iter().sum::<u64>() as f64
+    };
+    for has_siblings in [false, true] {
+        let (full, half) = (done(1000, has_siblings), done(500, has_siblings));
+        assert!((full / half - 2.0).abs() < 0.01, "{full} pieces at full speed, {half} at half of it");
+    }
+}
+
 /// A minimal scheduler: the thread with the least time by weight runs, one slice at a time.
 fn reference(weights: &[u64], until: u64) -> Vec<f64> {
     let total: u64 = weights.iter().sum();

@@ -30,6 +30,8 @@ pub struct LsmConfig {
     pub scale: f64,
     /// Share of the device that the store lives in, ppm.
     pub region_share: u32,
+    /// Whether the files that the store is made with were written after the rest of an array's preparation.
+    pub loaded_last: bool,
     /// Number of gets in all, of a mix of gets and puts; 0 for keys ÷ 500.
     pub gets: u64,
     /// Number of puts in all, of a mix of gets and puts; 0 for keys ÷ 500.
@@ -109,6 +111,7 @@ impl Default for LsmConfig {
             value_size: 100,
             scale: 0.0,
             region_share: WHOLE,
+            loaded_last: false,
             gets: 0,
             puts: 0,
             readers: 4,
@@ -252,6 +255,13 @@ impl LsmConfig {
                 reads find nothing.",
             &mut self.region_share,
             1..=WHOLE,
+        );
+        visit.flag(
+            "loaded_last",
+            "On an array with a log: the files that the store is made with were written after the rest of \
+                the preparation, in order, as a load has just left them; otherwise they lie where the \
+                preparation left their blocks.",
+            &mut self.loaded_last,
         );
         visit.count(
             "gets",

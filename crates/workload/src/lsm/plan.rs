@@ -183,6 +183,11 @@ impl Plan {
         if self.mix == Mix::Load { vec![Vec::new()] } else { self.filled_levels() }
     }
 
+    /// The most blocks of the files that the store is made with, which lie at the beginning of its region.
+    pub fn made_blocks(&self) -> u64 {
+        self.levels().iter().flatten().map(|file| self.blocks(file.entries)).sum()
+    }
+
     /// One file less than what would be compacted in each level but the last, which has every key; in a
     /// store that grows, every key that the others do not have.
     fn filled_levels(&self) -> Vec<Vec<Span>> {

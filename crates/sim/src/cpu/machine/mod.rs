@@ -112,6 +112,8 @@ pub struct Machine {
     /// The core on which only threads run that are kept there.
     set_aside: Option<usize>,
     has_siblings: bool,
+    /// Speed of a core alone, in thousandths of that of the costs.
+    speed: u64,
     has_competitors: bool,
     switches: u64,
 }
@@ -145,9 +147,22 @@ impl Machine {
             cores,
             set_aside: None,
             has_siblings,
+            speed: ALONE,
             has_competitors: false,
             switches: 0,
         }
+    }
+
+    /// Sets the speed of the cores, in thousandths of the one that the costs are those of.
+    ///
+    /// # Panics
+    /// If the speed is so low that a shared core would stand still.
+    #[must_use]
+    pub fn with_speed(mut self, speed: u64) -> Machine {
+        assert!(speed * costs::SHARED_CORE >= ALONE, "a core that shares does some work");
+        self.speed = speed;
+        self.cpus.iter_mut().for_each(|cpu| cpu.rate = speed);
+        self
     }
 
     /// A new thread, blocked, that ran on `cpu` last, of those that are not set aside.
@@ -422,7 +437,8 @@ impl Machine {
         self.cpus[cpu].is_busy = is_busy;
         if let Some(sibling) = self.sibling(cpu) {
             self.settle(now, sibling);
-            self.cpus[sibling].rate = if is_busy { costs::SHARED_CORE } else { ALONE };
+            self.cpus[sibling].rate =
+                if is_busy { self.speed * costs::SHARED_CORE / ALONE } else { self.speed };
             if self.top(sibling).is_some() {
                 self.plan(now, sibling);
             }

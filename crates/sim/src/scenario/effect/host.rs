@@ -3,6 +3,8 @@
 use super::{Ineffective, add};
 use crate::path::Background;
 use crate::scenario::Scenario;
+use tailcut_base::Nanos;
+use tailcut_host::array::LayoutKind;
 use tailcut_host::path::{Strategy, Wait};
 
 /// Keys of parts that the host does not have, or that its strategy does not use.
@@ -21,6 +23,17 @@ pub(super) fn add_idle_parts(found: &mut Vec<Ineffective>, scenario: &Scenario) 
     if scenario.array.drives == 0 {
         let because = "there is no array whose own work a thread would do (array.drives)";
         add(found, "host", &["array_priority", "array_core"], because);
+    }
+    let is_copied = scenario.array.drives > 0
+        && scenario.array.layout != LayoutKind::Raid0
+        && !scenario.array.layout.is_mirrored();
+    if !is_copied {
+        let because = "there is no array that copies what it writes: one with a log or parity \
+                       (array.drives, array.layout)";
+        add(found, "host", &["array_block", "array_thread"], because);
+    } else if host.array_block == Nanos::ZERO {
+        let because = "the array's writes take no time on a core (host.array_block)";
+        add(found, "host", &["array_thread"], because);
     }
     let because = format!("host.background is \"{}\"", host.background);
     match host.background {

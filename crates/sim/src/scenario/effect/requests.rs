@@ -5,6 +5,7 @@ use crate::scenario::Scenario;
 use tailcut_base::quantity::exact_bytes;
 use tailcut_host::array::LayoutKind;
 use tailcut_ssd::config::{ChipPolicy, Classes};
+use tailcut_ssd::precondition::PreparedState;
 use tailcut_workload::FurtherSources;
 
 /// The sections of the first two synthetic sources.
@@ -17,9 +18,20 @@ impl Scenario {
         self.add_idle_streams(found);
         self.add_idle_classes(found);
         self.add_idle_waiting(found);
+        self.add_idle_loading(found);
         if self.is_synthetic() && self.array.drives == 0 && !self.has_trims() {
             let because = "there are no trims: raise workload.trim";
             add(found, "device.queue", &["trim"], because);
+        }
+    }
+
+    /// A store whose files cannot have been written after the rest of a log.
+    fn add_idle_loading(&self, found: &mut Vec<Ineffective>) {
+        let is_log = self.array.drives > 0 && !self.array.layout.is_in_place();
+        if !is_log || self.precondition.state == PreparedState::Empty {
+            let because = "no log is prepared by writing: set array.drives and array.layout, and \
+                           precondition.state other than \"empty\"";
+            add(found, "lsm", &["loaded_last"], because);
         }
     }
 

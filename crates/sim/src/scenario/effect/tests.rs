@@ -395,6 +395,26 @@ fn keys_of_a_host_need_the_part_that_they_describe() {
 }
 
 #[test]
+fn keys_of_copies_need_an_array_that_makes_some() {
+    let mut scenario = Scenario::default();
+    (scenario.host.strategy, scenario.array.drives) = ("scsi".into(), 6);
+    let effective = |scenario: &Scenario| {
+        let keys = ["host.array_block", "host.array_thread", "lsm.loaded_last"];
+        keys.into_iter().filter(|key| because(scenario, key).is_none()).collect::<Vec<_>>()
+    };
+    scenario.lsm.enabled = true;
+    scenario.precondition.state = PreparedState::Steady;
+    scenario.array.layout = LayoutKind::Raid0;
+    assert_eq!(effective(&scenario), [""; 0]);
+    scenario.array.layout = LayoutKind::Raid5;
+    assert_eq!(effective(&scenario), ["host.array_block"]);
+    scenario.host.array_block = Nanos(900);
+    assert_eq!(effective(&scenario), ["host.array_block", "host.array_thread"]);
+    scenario.array.layout = LayoutKind::LogRaid0;
+    assert_eq!(effective(&scenario), ["host.array_block", "host.array_thread", "lsm.loaded_last"]);
+}
+
+#[test]
 fn keys_of_redundancy_need_some_and_cells_need_pages_of_several_types() {
     let mut scenario = Scenario::default();
     (scenario.array.drives, scenario.array.layout) = (3, LayoutKind::Raid0);
