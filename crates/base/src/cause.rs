@@ -113,8 +113,9 @@ causes! {
 /// Number of causes: the length of [`Cause::ALL`].
 pub const CAUSES: usize = Cause::ALL.len();
 
-/// The reclaim unit handle whose data held a request up for longest ([`crate::fdp`]): by programs of the host's
-/// data, or by collection, which reads, programs and erases. Of several pages of a request the longest counts.
+/// The reclaim unit handle whose data held a request up for longest ([`crate::fdp`]): by programs of the
+/// host's data, or by collection, which reads, programs and erases. Of several pages of a request the longest
+/// counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeldUp {
     /// The number of the handle, with [`BY_COLLECTION`] if collection of its data held the request up.

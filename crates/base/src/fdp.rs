@@ -1,6 +1,6 @@
-//! The terms of NVMe Flexible Data Placement (FDP; NVM Express Base Specification 2.1): the
-//! host names a *reclaim unit handle* with each write, and the device writes the data of different handles to
-//! different *reclaim units*, which it erases as a whole. Their layout as bytes is in `tailcut_ssd::nvme::fdp`.
+//! The terms of NVMe Flexible Data Placement (FDP; NVM Express Base Specification 2.1): the host names a
+//! *reclaim unit handle* with each write, and the device writes the data of different handles to different
+//! *reclaim units*, which it erases as a whole. Their layout as bytes is in `tailcut_ssd::nvme::fdp`.
 //!
 //! A device has one reclaim group here, so that a placement identifier is the number of a handle. Linux calls
 //! it a write stream.

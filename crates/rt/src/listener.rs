@@ -133,8 +133,8 @@ impl Listener {
     /// A socket that takes connections already: one of the service manager, which owns its file.
     ///
     /// # Errors
-    /// `InvalidInput` if it is something else, such as a socket for datagrams; otherwise the error of a system
-    /// call.
+    /// `InvalidInput` if it is something else, such as a socket for datagrams; otherwise the error of a
+    /// system call.
     pub fn inherited(socket: OwnedFd) -> io::Result<Listener> {
         let wrong = |why| io::Error::new(io::ErrorKind::InvalidInput, why);
         if !sockopt::socket_acceptconn(&socket)? || sockopt::socket_type(&socket)? != SocketType::STREAM {

@@ -48,8 +48,8 @@ pub struct RequestLog {
     pub held_up: Vec<u64>,
 }
 
-/// What may hold a request up, in the order of the numbers in [`RequestLog::held_up_by`]: nothing, programs of
-/// each reclaim unit handle, collection of its data.
+/// What may hold a request up, in the order of the numbers in [`RequestLog::held_up_by`]: nothing, programs
+/// of each reclaim unit handle, collection of its data.
 pub fn held_up_names() -> Vec<String> {
     let of = |work: &'static str| (0..HANDLES_MAX).map(move |handle| format!("{work} of handle {handle}"));
     std::iter::once(String::new()).chain(of("programs")).chain(of("collection")).collect()

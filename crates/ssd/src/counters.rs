@@ -103,3 +103,24 @@ impl Counters {
         }
     }
 }
+
+/// Data of one reclaim unit handle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct HandleFigures {
+    /// Bytes of the host written to flash through the handle.
+    pub written: u64,
+    /// Bytes of its data that collection has moved.
+    pub moved: u64,
+    /// Superblocks collected whose data was mostly of this handle.
+    pub collected: u64,
+}
+
+impl HandleFigures {
+    pub(crate) fn since(self, earlier: HandleFigures) -> HandleFigures {
+        HandleFigures {
+            written: self.written - earlier.written,
+            moved: self.moved - earlier.moved,
+            collected: self.collected - earlier.collected,
+        }
+    }
+}

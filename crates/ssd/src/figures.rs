@@ -2,7 +2,7 @@
 
 use crate::holder::{HOLDERS, Holder};
 
-use crate::counters::Counters;
+use crate::counters::{Counters, HandleFigures};
 use crate::frontend::cache::CacheCounts;
 use crate::request::Kind;
 use tailcut_base::fdp::HANDLES_MAX;
@@ -77,27 +77,6 @@ pub struct Figures {
     pub link_bytes: [u64; 2],
     /// What became of the data of each reclaim unit handle; zeros beyond those that the drive has.
     pub handles: [HandleFigures; HANDLES_MAX],
-}
-
-/// Data of one reclaim unit handle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct HandleFigures {
-    /// Bytes of the host written to flash through the handle.
-    pub written: u64,
-    /// Bytes of its data that collection has moved.
-    pub moved: u64,
-    /// Superblocks collected whose data was mostly of this handle.
-    pub collected: u64,
-}
-
-impl HandleFigures {
-    fn since(self, earlier: HandleFigures) -> HandleFigures {
-        HandleFigures {
-            written: self.written - earlier.written,
-            moved: self.moved - earlier.moved,
-            collected: self.collected - earlier.collected,
-        }
-    }
 }
 
 impl Figures {

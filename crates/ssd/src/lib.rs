@@ -30,8 +30,8 @@ pub mod timers;
 
 pub use backend::{bus, commit, lun};
 pub use config::{CacheConfig, CollectionPace, Preset, SetsBy, SetsConfig, SsdConfig, SuperblockConfig};
-pub use counters::Counters;
-pub use figures::{Breakdown, Figures, HandleFigures};
+pub use counters::{Counters, HandleFigures};
+pub use figures::{Breakdown, Figures};
 pub use frontend::behaviour::{self, Accuracy, Prediction, Service, WaitPrediction};
 pub use frontend::cache::CacheCounts;
 pub use frontend::{link, pacing, submission, tags};

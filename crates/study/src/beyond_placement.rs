@@ -2,8 +2,8 @@
 //! reads.
 //!
 //! A small drive with the flash of `pm9a3-960` under four loads of writes whose data dies at different times,
-//! beside reads of all of it. Each load runs with everything behind one handle, with a handle for each kind of
-//! data that collection may mix again, and with handles that stay isolated; and without suspension.
+//! beside reads of all of it. Each load runs with everything behind one handle, with a handle for each kind
+//! of data that collection may mix again, and with handles that stay isolated; and without suspension.
 
 use super::{Options, Row, Study};
 use tailcut_base::config::Choice;
@@ -28,8 +28,8 @@ enum Load {
     /// A flash cache as CacheLib divides it: 4 % of the space takes small objects at random places, the rest
     /// large ones in order, with this share of the drive in use, in per cent.
     Cache(u32),
-    /// Five classes of blocks of a cache of LLM states on 89 % of the drive, each written twice as often as the
-    /// one before, at random places or in order.
+    /// Five classes of blocks of a cache of LLM states on 89 % of the drive, each written twice as often as
+    /// the one before, at random places or in order.
     Classes { in_order: bool },
     /// Two tenants on half of the drive each: one overwrites at random, one in order.
     Tenants,
@@ -242,9 +242,9 @@ fn held_up_by_collection(measured: &Measured) -> Option<f64> {
 }
 
 const ASSUMED: &str = "\
-The publications' rates and lifetimes are not known here: half of the bytes go to the small objects, and each \
-class is written twice as often as the one before. How much is moved follows from the order within a class: \
-see the rows of blocks in order.";
+The publications' rates and lifetimes are not known here: half of the bytes go to the small objects, and \
+each class is written twice as often as the one before. How much is moved follows from the order within a \
+class: see the rows of blocks in order.";
 
 impl Study for Placement {
     fn id(&self) -> &'static str {

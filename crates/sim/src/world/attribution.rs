@@ -124,15 +124,17 @@ impl Attribution {
         for (sum, time) in sums.iter_mut().zip(spans.nanos()) {
             *sum += time;
         }
-        if let Some(place) = place_of(spans.held_up()) {
-            self.count_held_up(row, place);
+        if spans.held_up().handle().is_some() {
+            self.count_held_up(row, spans.held_up());
         }
     }
 
     #[cold]
-    fn count_held_up(&mut self, row: usize, place: usize) {
+    fn count_held_up(&mut self, row: usize, held_up: HeldUp) {
         self.held_up.resize(ROWS, HeldUpCounts::default());
-        self.held_up[row][place] += 1;
+        if let Some(place) = place_of(held_up) {
+            self.held_up[row][place] += 1;
+        }
     }
 
     /// What held the `count` slowest requests up longest. Of the bucket that is only in part among them, each

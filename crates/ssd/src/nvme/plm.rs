@@ -1,6 +1,6 @@
-//! Of Predictable Latency Mode the features that configure it and select a window, and the log page that reports
-//! the state of a window (NVM Express Base Specification 1.4, sections 5.14.1.10, 5.21.1.16 and 5.21.1.17). What
-//! they mean is in [`tailcut_base::plm`].
+//! Of Predictable Latency Mode the features that configure it and select a window, and the log page that
+//! reports the state of a window (NVM Express Base Specification 1.4, sections 5.14.1.10, 5.21.1.16 and
+//! 5.21.1.17). What they mean is in [`tailcut_base::plm`].
 //!
 //! All numbers are little-endian. Reserved fields are written as zero, and a nonzero one is an error when
 //! read, so that fields of a later standard are never silently ignored.

@@ -1,4 +1,4 @@
-//! Flexible Data Placement: the data of each handle lies apart, and is told apart.
+//! Flexible Data Placement: the data of each handle lies apart, and is attributed to it.
 
 use crate::superblocks::drive;
 use crate::writer::{Writer, hot_and_cold, uniform};
@@ -31,7 +31,7 @@ fn status(writer: &mut Writer, handle: u32) -> HandleStatus {
 fn skewed(config: &SsdConfig, apart: bool) -> (Writer, Figures) {
     let mut writer = Writer::new(config, PreparedState::Empty, 1);
     let pages = writer.pages();
-    // Data that is there from the start has a handle, too.
+    // Data that is there from the start has a handle as well.
     let mut next = 0..pages;
     let hot = pages / 10;
     writer.write(pages, |_| next.next().map(|page| (page, u8::from(apart && page >= hot))).expect("a page"));
@@ -47,8 +47,9 @@ fn hot_and_cold_data_in_reclaim_units_of_their_own_is_moved_less() {
     let together = amplification(&with_handles(2, Isolation::Initially), false);
     let initially = amplification(&with_handles(2, Isolation::Initially), true);
     let persistently = amplification(&with_handles(2, Isolation::Persistently), true);
-    // What collection moves is mixed again unless it is isolated, and it moves more than the host writes. Even
-    // then the gain is small: greedy victims are as full in all handles, so none gets more of the spare space.
+    // What collection moves is mixed again unless it is isolated, and it moves more than the host writes.
+    // Even then the gain is small: greedy victims are as full in all handles, so none gets more of the spare
+    // space.
     assert!(initially < together, "{initially} apart, {together} together");
     assert!(persistently < together - 0.3, "{persistently} isolated, {together} together");
 }

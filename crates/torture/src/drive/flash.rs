@@ -103,7 +103,7 @@ impl Flash {
         if has_content && fail == 0 && !model.has_control && seed % 8 == 5 {
             map_by_superblock(&mut config);
             if seed % 16 == 13 {
-                place_by_handle(&mut config, model.blocks, seed);
+                place_by_handle(&mut config, model, seed);
             }
         }
         let written = has_content.then(|| Written { blocks: model.blocks, ..Written::default() });
@@ -272,13 +272,13 @@ fn map_by_superblock(config: &mut SsdConfig) {
     assert_eq!(config.check_superblocks(), Ok(()), "a drive with superblocks");
 }
 
-/// Gives a drive with superblocks, of `blocks` blocks of 4 KiB, three reclaim unit handles.
-fn place_by_handle(config: &mut SsdConfig, blocks: u64, seed: u64) {
+/// Gives a drive with superblocks three reclaim unit handles.
+fn place_by_handle(config: &mut SsdConfig, model: &Model, seed: u64) {
     config.fdp.handles = 3;
     config.fdp.isolation =
         [Isolation::Initially, Isolation::Persistently][usize::from(seed.is_multiple_of(3))];
     config.buffer.size = config.buffer.size.max(u64::from(4 * config.superblock.program) * 4096);
-    set_size(config, blocks);
+    set_size(config, model.blocks);
     assert_eq!(config.check_fdp(), Ok(()), "a drive with handles");
 }
 

@@ -3,7 +3,7 @@
 
 use super::{Frontier, Superblocks, Writer};
 use crate::config::SsdConfig;
-use crate::figures::HandleFigures;
+use crate::counters::HandleFigures;
 use crate::flash::{PhysicalPage, SuperblockId};
 use crate::mapping::Mapping;
 use std::collections::VecDeque;
