@@ -164,7 +164,10 @@ impl Load {
             Kind::Persistently => (handles, Isolation::Persistently),
         };
         let bytes = device.user_bytes();
-        let mut writers = self.writers(bytes).into_iter();
+        let mut writers = self.writers(bytes).into_iter().map(|writer| match kind {
+            Kind::None => SyntheticConfig { stream: 0, ..writer },
+            _ => writer,
+        });
         // All data is overwritten as often before the measurement as it takes to forget how it was prepared.
         let times = if options.quick { 3 } else { 5 };
         let ramp = Nanos::for_bytes(times * bytes, WRITES * 4096);

@@ -7,6 +7,7 @@ use crate::scenario::effect;
 use crate::scenario::keys::Key;
 use crate::scenario::{self, Problem, Problems, Source, keys};
 use crate::terminal::ColorMode;
+use std::collections::BTreeMap;
 use std::path::Path;
 use tailcut_base::config::Choice;
 use tailcut_sim::scenario::InputError;
@@ -77,12 +78,15 @@ fn defaults(scenario: &Scenario) -> Vec<Key> {
 /// chosen it, and is not warned of it.
 pub fn to_be_read_again(scenario: &mut Scenario) -> String {
     let (ineffective, now) = (scenario.ineffective(), keys::list(scenario));
-    let differs = |(key, default): &(&Key, Key)| !key.is_section() && key.default != default.default;
-    let reason = |(key, _): (&Key, Key)| {
+    // Keys of sections that are not in use by default have no default.
+    let defaults: BTreeMap<String, String> =
+        defaults(scenario).into_iter().map(|key| (key.path, key.default)).collect();
+    let differs = |key: &&Key| !key.is_section() && defaults.get(&key.path) != Some(&key.default);
+    let reason = |key: &Key| {
         let found = ineffective.iter().find(|keys| keys.covers(&key.path))?;
         Some((key.path.clone(), found.because.clone()))
     };
-    let idle = now.iter().zip(defaults(scenario)).filter(differs).filter_map(reason).collect();
+    let idle = now.iter().filter(differs).filter_map(reason).collect();
     scenario::to_be_read_again(scenario, &idle)
 }
 

@@ -67,9 +67,12 @@ pub fn infer(file: Option<&Source>, sets: &[String], devices: Devices<'_>) -> Re
     let given = devices.paths.len();
     if !devices.create
         && (given > 1 || devices.degraded)
-        && let Some(drives) = uses.iter().filter_map(DeviceUse::array_drives).max()
+        && let Some((drives, layout, groups)) = uses.iter().find_map(DeviceUse::array)
     {
-        let sets = vec![format!("array.drives={}", drives.max(given))];
+        let mut sets = vec![format!("array.drives={}", drives.max(given))];
+        if !is_written("array.layout") && !is_written("array.groups") {
+            sets.extend([format!("array.layout={layout}"), format!("array.groups={groups}")]);
+        }
         return Ok(Arrangement { sets, is_new: false });
     }
     if given == 1 {

@@ -10,6 +10,7 @@ use std::io::{self, Seek, SeekFrom};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use tailcut_host::BLOCK_BYTES;
+use tailcut_host::array::LayoutKind;
 use tailcut_host::array::superblock::{MemberSuperblock, SUPERBLOCK_BLOCKS};
 
 /// Content and users of a file or block device.
@@ -25,7 +26,8 @@ pub struct DeviceUse {
     pub signatures: Vec<String>,
     /// Superblocks of tailcut that were recognised on it, of an array or a store.
     pub own: Vec<Own>,
-    array_drives: Option<usize>,
+    /// Drives, layout and groups of the array that it is a member of.
+    array: Option<(usize, LayoutKind, u32)>,
     /// Whether the first mebibyte holds non-zero bytes.
     pub is_written: bool,
     /// Users, each as a sentence without its end, such as "it is mounted at /home".
@@ -148,17 +150,19 @@ impl DeviceUse {
         let is_written = beginning.iter().any(|&byte| byte != 0);
         let mut signatures = signatures(&beginning);
         signatures.extend(signatures_at_end(&end, bytes));
-        let array_drives = members(&beginning).next().map(|record| record.presence.len());
+        let shape = |record: MemberSuperblock| (record.presence.len(), record.layout, record.groups);
+        let array = members(&beginning).next().map(shape);
         let own = own(&beginning);
         signatures.extend(own.iter().map(|(_, name)| name.clone()));
         signatures.dedup();
         let own = own.into_iter().map(|(own, _)| own).collect();
-        Ok(DeviceUse { path, is_device, bytes, signatures, own, array_drives, is_written, users })
+        Ok(DeviceUse { path, is_device, bytes, signatures, own, array, is_written, users })
     }
 
-    /// Number of drives of the tailcut array that it is a member of; `None` without a readable superblock.
-    pub fn array_drives(&self) -> Option<usize> {
-        self.array_drives
+    /// Number of drives, layout and groups of the tailcut array that it is a member of; `None` without a
+    /// readable superblock.
+    pub fn array(&self) -> Option<(usize, LayoutKind, u32)> {
+        self.array
     }
 
     /// The objection to opening it for a purpose, other than to read it. A new array or store over one of the
@@ -426,7 +430,7 @@ mod tests {
             bytes: 1 << 30,
             signatures: signatures.iter().map(|&name| name.into()).collect(),
             own: own.into(),
-            array_drives: None,
+            array: None,
             is_written: true,
             users: Vec::new(),
         };
@@ -455,9 +459,8 @@ mod tests {
         for is_device in [true, false] {
             let (path, signatures) = (PathBuf::from("/dev/sdx"), Vec::new());
             let (own, users) = (Vec::new(), users.clone());
-            let (array_drives, is_written) = (None, false);
-            let used =
-                DeviceUse { path, is_device, bytes: 0, signatures, own, array_drives, is_written, users };
+            let (array, is_written) = (None, false);
+            let used = DeviceUse { path, is_device, bytes: 0, signatures, own, array, is_written, users };
             for purpose in [OpenPurpose::Serve, OpenPurpose::OpenArray, OpenPurpose::NewStore] {
                 let objection = used.objection(purpose).expect("it is in use");
                 assert_eq!(objection.why, "it is mounted at /home");
