@@ -148,7 +148,7 @@ impl Load {
         let g = &mut device.geometry;
         (g.channels, g.chips, g.pages) = (4, 1, 2304);
         g.blocks = if options.quick { 64 } else { 256 };
-        (device.ftl.spare, device.gc.copies) = (if options.quick { 250_000 } else { 150_000 }, 16);
+        (device.ftl.spare, device.gc.copies) = (if options.quick { 280_000 } else { 150_000 }, 16);
         device.pacing = PacingConfig::NONE;
         device.buffer.size = 16 << 20;
         if !suspends {
