@@ -329,7 +329,7 @@ mod tests {
                 "LOW" | "HIGH" => "5",
                 "TIME" | "FROM" | "PERIOD" | "LENGTH" => "1ms",
                 "WINDOW" => "deterministic",
-                "MEMBER" => "2",
+                "MEMBER" | "HANDLE" => "2",
                 "[PATH]" => "a path",
                 "@DRIVE" => "@disk",
                 "REQUEST" => "status",

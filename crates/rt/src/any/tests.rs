@@ -154,7 +154,7 @@ fn a_wrong_byte_in_a_file_is_never_served() {
 fn what_does_not_fit_together_is_told() {
     let paths = vec![PathBuf::from("a"), PathBuf::from("b")];
     let why = build(0, &paths, ArrayMode::Open).expect_err("two files and no array").to_string();
-    assert!(why.contains("array.drives = 2"), "{why}");
+    assert!(why.contains("array.drives is 0: set it to 2"), "{why}");
     let why = build(4, &paths, ArrayMode::Create).expect_err("two files for four").to_string();
     assert!(why.contains("2 files are given for an array of 4"), "{why}");
 }
