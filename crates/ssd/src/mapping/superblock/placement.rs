@@ -8,7 +8,7 @@ use crate::flash::{PhysicalPage, SuperblockId};
 use crate::mapping::Mapping;
 use std::collections::VecDeque;
 use tailcut_base::Time;
-use tailcut_base::cast::to_u8;
+use tailcut_base::cast::{to_u8, to_usize};
 use tailcut_base::control::ControlReply;
 use tailcut_base::fdp::{Event, EventType, HANDLES_MAX, HandleId, HandleStatus, Statistics};
 use tailcut_base::ids::{Id, IdVec};
@@ -43,7 +43,7 @@ impl Placement {
     pub(super) fn new(config: &SsdConfig) -> Placement {
         let geometry = &config.geometry;
         Placement {
-            owners: IdVec::filled(geometry.page_count() as usize, 0),
+            owners: IdVec::filled(to_usize(geometry.page_count()), 0),
             programmed: IdVec::filled(geometry.blocks as usize, [0; HANDLES_MAX]),
             counts: IdVec::filled(config.fdp.handles as usize, HandleCounts::default()),
             events: [const { VecDeque::new() }; 2],
