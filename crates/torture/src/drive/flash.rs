@@ -123,10 +123,9 @@ impl Flash {
     /// A digest of the drive's figures since its last power cut.
     pub fn digest_of_figures(&self) -> u64 {
         let mut figures = format!("{:?}", self.ssd.figures(self.clock));
-        if !self.config.fdp.is_on() {
-            // Of handles that the drive does not have there are zeros.
-            figures.truncate(figures.find(", handles: ").expect("figures end with those of handles"));
-        }
+        let handles = figures.find(", handles: ").filter(|_| !self.config.fdp.is_on());
+        // Of handles that the drive does not have there are zeros, at the end.
+        figures.truncate(handles.unwrap_or(figures.len()));
         let mut digest = Digest::new();
         digest.add_numbers(&format!("{figures} {:?}", self.ssd.wear()));
         digest.value()
