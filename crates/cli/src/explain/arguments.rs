@@ -1,7 +1,7 @@
 //! The command line of `tailcut explain`.
 
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tailcut_base::config::Choice;
 use tailcut_base::quantity::parse_time;
 use tailcut_base::{BadValue, Class, Op, Time};
@@ -10,7 +10,23 @@ use tailcut_base::{BadValue, Class, Op, Time};
 #[derive(Debug, Args)]
 pub struct ExplainArguments {
     /// Results folder of a run
-    pub folder: PathBuf,
+    #[arg(required_unless_present = "measured")]
+    pub folder: Option<PathBuf>,
+    /// Explain a trace with measured latencies by a simulated drive that is given the same requests
+    #[arg(long, value_name = "TRACE", requires = "drive", conflicts_with_all = ["folder", "class", "request", "perfetto"])]
+    pub measured: Option<PathBuf>,
+    /// The drive for --measured: a preset, or a scenario (TOML) such as 'tailcut calibrate' writes
+    #[arg(long, value_name = "DRIVE", requires = "measured")]
+    pub drive: Option<String>,
+    /// A wrong drive to compare the share explained with; default: tlc-sata, or tlc-nvme for tlc-sata
+    #[arg(long, value_name = "DRIVE", requires = "measured")]
+    pub control: Option<String>,
+    /// Override a scenario key of both drives, such as precondition.fill=50%
+    #[arg(long = "set", value_name = "KEY=VALUE", requires = "measured")]
+    pub sets: Vec<String>,
+    /// Skip unreadable lines of the trace
+    #[arg(long, requires = "measured")]
+    pub skip_bad_lines: bool,
     /// Explain the requests above this percentile
     #[arg(long, value_name = "P", default_value = "99", value_parser = percentile)]
     pub percentile: f64,
@@ -38,6 +54,13 @@ pub struct ExplainArguments {
     /// Print JSON instead of tables
     #[arg(long)]
     pub json: bool,
+}
+
+impl ExplainArguments {
+    /// The results folder; empty for a measured trace, which has none.
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.as_deref().unwrap_or(Path::new(""))
+    }
 }
 
 fn moment(text: &str) -> Result<Time, BadValue> {

@@ -30,7 +30,7 @@ const REQUESTS: u32 = 3;
 
 /// Writes the export and prints a summary of its content.
 pub(super) fn explain(arguments: &ExplainArguments, file: &Path, out: &mut dyn Write) -> Result<(), Failure> {
-    let kept = SavedRun::open(&arguments.folder)?;
+    let kept = SavedRun::open(arguments.folder())?;
     let (window, end) = (choose(arguments, &kept)?, Time(kept.saved.report.until_ns));
     let rerun = Rerun::new(kept, arguments.quiet)?;
     rerun.announce(1);

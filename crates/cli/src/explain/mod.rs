@@ -3,11 +3,13 @@
 pub mod arguments;
 mod export;
 mod kept;
+mod measured;
 mod percentile;
 mod recording;
 mod rerun;
 mod selection;
 mod timeline;
+mod twin;
 
 use crate::failure::Failure;
 use arguments::ExplainArguments;
@@ -18,6 +20,9 @@ use std::io::Write;
 /// # Errors
 /// An invalid scenario, a failed run, no such request, or results that cannot be written.
 pub fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    if let Some(trace) = &arguments.measured {
+        return measured::explain(arguments, trace, out);
+    }
     if let Some(number) = arguments.request {
         return timeline::explain(arguments, number, out);
     }

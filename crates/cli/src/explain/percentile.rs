@@ -51,19 +51,19 @@ struct MakeUp {
 
 /// Prints the make-up of the requests around a percentile and of all slower ones.
 pub(super) fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let kept = SavedRun::open(&arguments.folder)?;
+    let kept = SavedRun::open(arguments.folder())?;
     let selection = Selection::new(arguments);
     let attribution = kept.attribution(selection)?;
     if let (0, Selection::Class(class)) = (attribution.count(), selection) {
         return Err(Failure::Input(format!(
             "{}: no reads of class {} beside reads of another class; leave --class out",
-            arguments.folder.display(),
+            arguments.folder().display(),
             class.number()
         )));
     }
     if attribution.count() == 0 {
         let kind = arguments.kind.map_or("request", |kind| kind.name());
-        return Err(Failure::Input(format!("{}: the run measured no {kind}", arguments.folder.display())));
+        return Err(Failure::Input(format!("{}: the run measured no {kind}", arguments.folder().display())));
     }
     let latencies = kept.latencies(selection)?;
     let report = &kept.saved.report;
@@ -109,7 +109,7 @@ pub(super) fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Resu
         show(
             &make_up,
             &slowest,
-            &arguments.folder,
+            arguments.folder(),
             (bare_ns, report.is_volatile(&selection.name())),
             selection,
         )

@@ -87,7 +87,7 @@ struct Taking {
 
 /// Prints the timeline of request `number`.
 pub(super) fn explain(arguments: &ExplainArguments, number: u64, out: &mut dyn Write) -> Result<(), Failure> {
-    let kept = SavedRun::open(&arguments.folder)?;
+    let kept = SavedRun::open(arguments.folder())?;
     let completed = kept.saved.report.completed;
     if number >= completed {
         return Err(Failure::Input(format!(

@@ -9,6 +9,7 @@ mod drive_tests;
 mod every_key;
 mod explaining;
 mod html;
+mod measured_trace;
 mod places;
 mod probing;
 mod real_drives;

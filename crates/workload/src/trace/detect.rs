@@ -93,7 +93,7 @@ fn understood(format: Format, lines: &[&[u8]], start: &[u8]) -> usize {
     let mut disks = Disks::default();
     let (mut requests, mut passed) = (0, 0);
     for line in lines {
-        match parser.parse(line, &mut disks) {
+        match parser.parse(line, &mut disks, 0) {
             Ok(Some(_)) => requests += 1,
             Ok(None) => passed += 1,
             Err(_) => {}
@@ -106,7 +106,7 @@ fn understood(format: Format, lines: &[&[u8]], start: &[u8]) -> usize {
 fn cut_or_disksim(lines: &[&[u8]]) -> Format {
     let mut parser = Parser::new(Format::MsrCut, &[]);
     let mut disks = Disks::default();
-    let mut records = lines.iter().filter_map(|line| parser.parse(line, &mut disks).ok().flatten());
+    let mut records = lines.iter().filter_map(|line| parser.parse(line, &mut disks, 0).ok().flatten());
     if records.all(|raw| (raw.offset | raw.len).is_multiple_of(512)) {
         Format::MsrCut
     } else {

@@ -68,6 +68,8 @@ pub struct Trace {
     clock: Clock,
     /// Response times of requests whose records had been handed out before.
     late_responses: LatencyHistogram,
+    /// The same one by one, with the number of their record, if they are kept.
+    kept_responses: Option<Vec<(u64, Nanos)>>,
     /// The write behind a flush that one line asked for together.
     held: Option<Record>,
     state: State,
@@ -135,6 +137,7 @@ impl Trace {
             tally: Tally::default(),
             clock: Clock::default(),
             late_responses: LatencyHistogram::new(),
+            kept_responses: None,
             held: None,
             state: State::Start,
         })
@@ -157,15 +160,17 @@ impl Trace {
                 Err(error) => return Err(self.stop(error)),
             };
             let bytes = &self.input.bytes()[piece.clone()];
-            let parsed = self.parser.parse(bytes, &mut self.disks).and_then(|raw| match raw {
-                None => Ok(None),
-                Some(raw) => check(&raw).map(|len| Some((raw, len))),
-            });
+            let parsed =
+                self.parser.parse(bytes, &mut self.disks, self.tally.records).and_then(|raw| match raw {
+                    None => Ok(None),
+                    Some(raw) => check(&raw).map(|len| Some((raw, len))),
+                });
             match parsed {
                 Ok(Some((raw, len))) => return Ok(Some(self.accept(&raw, len))),
                 Ok(None) => {
-                    if let Some(response) = self.parser.take_response() {
+                    if let Some((record, response)) = self.parser.take_response() {
                         self.late_responses.record(response);
+                        self.kept_responses.iter_mut().for_each(|kept| kept.push((record, response)));
                     }
                 }
                 Err(fault) => self.refuse(piece, *fault)?,
@@ -192,6 +197,17 @@ impl Trace {
     /// text, whose completions are lines of their own.
     pub fn late_responses(&self) -> &LatencyHistogram {
         &self.late_responses
+    }
+
+    /// From now on [`Trace::kept_responses`] has each response time that comes after its record.
+    pub fn keep_responses(&mut self) {
+        self.kept_responses.get_or_insert_default();
+    }
+
+    /// The response times that came after their records, each with the number of its record from 0; none
+    /// unless they are kept.
+    pub fn kept_responses(&self) -> &[(u64, Nanos)] {
+        self.kept_responses.as_deref().unwrap_or_default()
     }
 
     /// Completions without a response time: their requests were merged, split, or issued before the trace.

@@ -20,12 +20,12 @@ pub(crate) struct Blkparse {
     /// The totals at the end of the text have begun.
     in_totals: bool,
     /// Requests that have not completed, by disk, offset and length in bytes: when they passed the stage, in
-    /// ns, the first first.
-    pending: BTreeMap<(u32, u64, u64), VecDeque<u64>>,
+    /// ns, and the number of their record, the first first.
+    pending: BTreeMap<(u32, u64, u64), VecDeque<(u64, u64)>>,
     /// Number of requests in `pending`.
     awaited: usize,
-    /// How long the request took whose completion was read last.
-    response: Option<Nanos>,
+    /// How long the request took whose completion was read last, with the number of its record.
+    response: Option<(u64, Nanos)>,
     /// Completions of requests that had been merged or split.
     unmatched: u64,
 }
@@ -59,7 +59,7 @@ impl Blkparse {
     /// How long the request took whose completion (`C`) the last line was, since it was queued, or issued
     /// where only that is recorded; at most once. A request that was merged with others or split has no
     /// completion of its own: see [`Blkparse::unmatched`].
-    pub(crate) fn take_response(&mut self) -> Option<Nanos> {
+    pub(crate) fn take_response(&mut self) -> Option<(u64, Nanos)> {
         self.response.take()
     }
 
@@ -68,9 +68,9 @@ impl Blkparse {
         self.unmatched
     }
 
-    /// Reads one line.
+    /// Reads one line. The record of its request, if it has one, is number `record` of the trace.
     #[inline]
-    pub(crate) fn parse(&mut self, line: &[u8], disks: &mut Disks) -> Parsed {
+    pub(crate) fn parse(&mut self, line: &[u8], disks: &mut Disks, record: u64) -> Parsed {
         if self.in_totals || self.begins_totals(line) {
             return Ok(None);
         }
@@ -96,16 +96,17 @@ impl Blkparse {
         }
         let request = request(clock, disk, flags, &mut words)?;
         if let Some(raw) = &request {
-            self.await_completion(raw);
+            // The record of a flush comes first.
+            self.await_completion(raw, record + u64::from(raw.preflush));
         }
         Ok(request)
     }
 
     #[inline]
-    fn await_completion(&mut self, raw: &Raw) {
+    fn await_completion(&mut self, raw: &Raw, record: u64) {
         if raw.op != Op::Flush && self.awaited < PENDING {
             self.awaited += 1;
-            self.pending.entry((raw.disk, raw.offset, raw.len)).or_default().push_back(raw.clock);
+            self.pending.entry((raw.disk, raw.offset, raw.len)).or_default().push_back((raw.clock, record));
         }
     }
 
@@ -128,7 +129,7 @@ impl Blkparse {
         if requests.get().is_empty() {
             requests.remove();
         }
-        self.response = since.and_then(|since| clock.checked_sub(since)).map(Nanos);
+        self.response = since.and_then(|(since, record)| Some((record, Nanos(clock.checked_sub(since)?))));
     }
 
     #[inline]

@@ -50,15 +50,15 @@ impl Parser {
         }
     }
 
-    /// Reads one line or record.
+    /// Reads one line or record of a trace that had `records` before it.
     #[inline]
-    pub(super) fn parse(&mut self, piece: &[u8], disks: &mut Disks) -> Parsed {
+    pub(super) fn parse(&mut self, piece: &[u8], disks: &mut Disks, records: u64) -> Parsed {
         match self {
             Parser::FiveWords(shape) => five_words::parse(*shape, piece),
             Parser::Msr(msr) => msr.parse(piece, disks),
             Parser::Vscsi1 => vscsi::parse1(piece),
             Parser::Vscsi2 => vscsi::parse2(piece),
-            Parser::Blkparse(blkparse) => blkparse.parse(piece, disks),
+            Parser::Blkparse(blkparse) => blkparse.parse(piece, disks, records),
             Parser::Spc => spc::parse(piece),
             Parser::Fio(fio) => fio.parse(piece, disks),
             Parser::Alibaba => alibaba::parse(piece),
@@ -68,9 +68,10 @@ impl Parser {
 }
 
 impl Parser {
-    /// How long a request took whose end the last piece was: in blkparse's text that is a line of its own.
+    /// How long a request took whose end the last piece was, with the number of its record: in blkparse's text
+    /// that is a line of its own.
     #[inline]
-    pub(super) fn take_response(&mut self) -> Option<Nanos> {
+    pub(super) fn take_response(&mut self) -> Option<(u64, Nanos)> {
         match self {
             Parser::Blkparse(blkparse) => blkparse.take_response(),
             _ => None,

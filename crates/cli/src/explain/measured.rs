@@ -1,0 +1,250 @@
+//! `tailcut explain --measured TRACE --drive DRIVE`: the slow requests of a measured trace, by what the same
+//! requests waited for in a simulated drive.
+
+use super::arguments::ExplainArguments;
+use super::twin::{Explained, TwinRequest, WaitKind};
+use crate::failure::Failure;
+use crate::format::{counted, short_time};
+use crate::interrupt::Interrupt;
+use crate::run::arguments::{RunArguments, RunOptions};
+use crate::run::{self, Ending, Keep, Scenario};
+use crate::terminal::{Align, ColorMode, Progress, Table, Waiting};
+use serde::Serialize;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use tailcut_base::config::Choice;
+use tailcut_ssd::Preset;
+use tailcut_workload::trace::{Measured, Options, measured};
+
+/// The most requests that are compared: about 200 bytes each.
+const MOST: usize = 20_000_000;
+
+/// How many of the slowest requests are listed.
+const LISTED: usize = 5;
+
+/// The drive that is wrong unless another one is named; for itself the other one.
+const CONTROLS: [Preset; 2] = [Preset::TlcSata, Preset::TlcNvme];
+
+/// The result as JSON.
+#[derive(Debug, Serialize)]
+struct Comparison {
+    trace: String,
+    drive: String,
+    percentile: f64,
+    requests: usize,
+    slow: usize,
+    /// Share of the slow requests that the drive explains.
+    explained: f64,
+    /// The same share for a drive that is not the one.
+    control: Control,
+    causes: Vec<CauseRow>,
+    slowest: Vec<super::twin::Slow>,
+}
+
+#[derive(Debug, Serialize)]
+struct Control {
+    drive: String,
+    explained: f64,
+}
+
+/// The slow requests that waited for one thing longest.
+#[derive(Debug, Serialize)]
+struct CauseRow {
+    /// `None` for those that are not explained.
+    waited_for: Option<WaitKind>,
+    requests: usize,
+    /// Of all slow requests.
+    share: f64,
+    mean_measured_ns: f64,
+    mean_twin_ns: f64,
+}
+
+/// Does what the arguments ask and prints to `out`.
+///
+/// # Errors
+/// A trace without response times, a drive that is unknown, or a run that fails.
+pub(super) fn explain(
+    arguments: &ExplainArguments,
+    trace: &Path,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let drive = arguments.drive.as_deref().expect("clap requires it beside --measured");
+    let interrupt = Interrupt::listen()
+        .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
+    let measured = read(arguments, trace)?;
+    let compare = |drive: &str| -> Result<(String, Explained), Failure> {
+        let (name, twin) = simulate(arguments, drive, trace, measured.len(), &interrupt)?;
+        Ok((name, Explained::new(&measured, &twin, arguments.percentile, arguments.kind)))
+    };
+    let (name, explained) = compare(drive)?;
+    let Some(share) = explained.share() else {
+        return Err(Failure::Input(format!(
+            "{}: {} with a response time are too few for the percentile {}: choose a lower --percentile",
+            trace.display(),
+            counted(explained.requests as u64, "request"),
+            arguments.percentile
+        )));
+    };
+    let control = arguments.control.clone().unwrap_or_else(|| {
+        let other = CONTROLS.into_iter().find(|preset| preset.name() != name);
+        other.expect("one of two is another").name().to_owned()
+    });
+    let (control, of_control) = compare(&control)?;
+    let causes = WaitKind::ALL.into_iter().map(Some).chain([None]);
+    let comparison = Comparison {
+        trace: trace.display().to_string(),
+        drive: name,
+        percentile: arguments.percentile,
+        requests: explained.requests,
+        slow: explained.slow.len(),
+        explained: share,
+        control: Control { drive: control, explained: of_control.share().unwrap_or(0.0) },
+        causes: causes.map(|cause| CauseRow::of(&explained, cause)).collect(),
+        slowest: explained.slow.iter().take(LISTED).copied().collect(),
+    };
+    let text = match arguments.json {
+        true => serde_json::to_string_pretty(&comparison).expect("plain data") + "\n",
+        false => show(&comparison, ColorMode::of_stdout()),
+    };
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+/// The requests of the trace.
+fn read(arguments: &ExplainArguments, trace: &Path) -> Result<Vec<Measured>, Failure> {
+    let _waiting = Waiting::for_file(trace, "reading the trace", arguments.quiet);
+    let options = Options { skip_bad_lines: arguments.skip_bad_lines, ..Options::default() };
+    let all = measured(trace, &options, MOST).map_err(|error| Failure::Input(error.to_string()))?;
+    let name = trace.display();
+    if all.iter().all(|request| request.response.is_none()) {
+        return Err(Failure::Input(format!(
+            "{name}: it has no response times; blkparse's text with completions (C) and the traces of MSR have \
+             them"
+        )));
+    }
+    // A longer one is several requests of the replay.
+    if let Some(number) = all.iter().position(|request| request.len > MOST_BYTES) {
+        let bytes = all[number].len;
+        return Err(Failure::Input(format!(
+            "{name}: request {number} has {bytes} bytes; those beyond 32 MiB cannot be compared: leave it out"
+        )));
+    }
+    Ok(all)
+}
+
+/// A replay cuts what is longer.
+const MOST_BYTES: u32 = 32 << 20;
+
+/// Replays the trace on a drive, a preset or a scenario file; returns its name, and its requests by number.
+fn simulate(
+    arguments: &ExplainArguments,
+    drive: &str,
+    trace: &Path,
+    count: usize,
+    interrupt: &Interrupt,
+) -> Result<(String, Vec<Option<TwinRequest>>), Failure> {
+    let mut sets = arguments.sets.clone();
+    let file = match Preset::by_name(drive) {
+        Some(preset) => {
+            sets.insert(0, format!("device.preset={}", preset.name()));
+            None
+        }
+        None if Path::new(drive).exists() => Some(PathBuf::from(drive)),
+        None => {
+            let why = crate::value_parsers::preset(drive).expect_err("it is no preset").message;
+            return Err(Failure::Input(format!("{drive} is no file, and no drive: {why}")));
+        }
+    };
+    sets.push(format!("run.requests={count}"));
+    let options = RunOptions {
+        sets,
+        trace: Some(trace.to_owned()),
+        skip_bad_lines: arguments.skip_bad_lines,
+        quiet: arguments.quiet,
+        ..RunOptions::default()
+    };
+    let run = RunArguments { scenario: file, text: None, options };
+    let mut scenario = Scenario::default();
+    run::read_and_warn(&mut scenario, &run)?;
+    let mut progress = Progress::new("run", None, arguments.quiet);
+    let keep = Keep { timeline: false, requests: Some(count) };
+    let simulated =
+        run::simulate_and_keep(&scenario, &run.options, keep, interrupt, &mut |done, all, now| {
+            progress.expect(all);
+            progress.update(done, now);
+        });
+    let simulated = simulated.map_err(|error| run::refuse(error, &run))?;
+    if simulated.ending == Ending::Interrupted {
+        return Err(Failure::Interrupted);
+    }
+    let log = simulated.columns.expect("requests were to be kept");
+    Ok((drive.to_owned(), TwinRequest::of_run(&log, count)))
+}
+
+impl CauseRow {
+    fn of(explained: &Explained, waited_for: Option<WaitKind>) -> CauseRow {
+        let own: Vec<_> = explained.slow.iter().filter(|slow| slow.waited_for == waited_for).collect();
+        let mean = |sum: u64| if own.is_empty() { 0.0 } else { sum as f64 / own.len() as f64 };
+        CauseRow {
+            waited_for,
+            requests: own.len(),
+            share: own.len() as f64 / explained.slow.len() as f64,
+            mean_measured_ns: mean(own.iter().map(|slow| slow.measured_ns).sum()),
+            mean_twin_ns: mean(own.iter().map(|slow| slow.twin_ns).sum()),
+        }
+    }
+}
+
+fn show(comparison: &Comparison, tone: ColorMode) -> String {
+    let Comparison { drive, control, percentile, .. } = comparison;
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let mut text = format!(
+        "{} of the slow requests are explained by {drive}, {} by {} (control), {} by chance\n\
+         slow: the {} beyond p{percentile} of their kind, of {}\n\n",
+        percent(comparison.explained),
+        percent(control.explained),
+        control.drive,
+        percent(1.0 - percentile / 100.0),
+        counted(comparison.slow as u64, "request"),
+        counted(comparison.requests as u64, "request"),
+    );
+    let right = |title| (title, Align::Right);
+    let head = [
+        ("waited longest for", Align::Left),
+        right("requests"),
+        right("share"),
+        right("measured"),
+        right("twin"),
+    ];
+    let mut causes = Table::new(&head, tone);
+    for row in comparison.causes.iter().filter(|row| row.requests > 0) {
+        causes.row(&[
+            row.waited_for.map_or("unexplained", WaitKind::name).to_owned(),
+            row.requests.to_string(),
+            percent(row.share),
+            short_time(row.mean_measured_ns),
+            short_time(row.mean_twin_ns),
+        ]);
+    }
+    let head = [
+        right("slowest"),
+        right("at"),
+        ("kind", Align::Left),
+        right("measured"),
+        right("twin"),
+        ("waited longest for", Align::Left),
+    ];
+    let mut slowest = Table::new(&head, tone);
+    for slow in &comparison.slowest {
+        slowest.row(&[
+            slow.number.to_string(),
+            short_time(slow.at_ns as f64),
+            slow.op.to_owned(),
+            short_time(slow.measured_ns as f64),
+            short_time(slow.twin_ns as f64),
+            slow.waited_for.map_or("unexplained", WaitKind::name).to_owned(),
+        ]);
+    }
+    text += &format!("{causes}\nmeans of measured and simulated latency\n\n{slowest}");
+    text
+}
