@@ -14,6 +14,7 @@ pub mod device;
 pub mod digest;
 pub mod divisor;
 pub mod fdp;
+pub mod fetch_gate;
 pub mod histogram;
 pub mod ids;
 pub mod mutation;

@@ -4,7 +4,7 @@
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::low_level::{exit, pipe};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,6 +19,8 @@ pub struct Interrupt {
     reload: Arc<AtomicBool>,
     /// Becomes readable at the first signal.
     bell: Option<Arc<UnixStream>>,
+    /// Makes it readable.
+    ring: Option<Arc<UnixStream>>,
 }
 
 impl Interrupt {
@@ -30,8 +32,9 @@ impl Interrupt {
     /// The system refuses a handler, or the process has too many open files.
     pub fn listen() -> io::Result<Interrupt> {
         let (bell, ring) = UnixStream::pair()?;
+        let own_ring = Some(Arc::new(ring.try_clone()?));
         let bell = Some(Arc::new(bell));
-        let interrupt = Interrupt { asked: Arc::default(), reload: Arc::default(), bell };
+        let interrupt = Interrupt { asked: Arc::default(), reload: Arc::default(), bell, ring: own_ring };
         // A write beyond the limit on the size of files (RLIMIT_FSIZE) fails with EFBIG, as on a full disk,
         // and does not end the program.
         flag::register(SIGXFSZ, Arc::default())?;
@@ -59,6 +62,15 @@ impl Interrupt {
     /// Whether files are to be read again since the last call.
     pub fn takes_reload(&self) -> bool {
         self.reload.swap(false, Ordering::Relaxed)
+    }
+
+    /// Asks to stop, as a signal does.
+    pub fn stop(&self) {
+        self.asked.store(true, Ordering::Relaxed);
+        if let Some(ring) = &self.ring {
+            // If it is full, it is readable.
+            let _ = (&**ring).write(&[0]);
+        }
     }
 
     /// Whether to stop now. Cheap enough to be asked for every few hundred events.

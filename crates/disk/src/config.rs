@@ -1,7 +1,7 @@
 //! What a disk is like.
 
-use crate::personality::Personality;
 use tailcut_base::device::{BLOCK_BYTES, SECTOR_BYTES};
+use tailcut_ssd::presets::Personality;
 
 /// What a disk is like: its personality, and what differs from it.
 ///
@@ -24,13 +24,14 @@ pub struct DiskConfig {
 }
 
 impl DiskConfig {
-    /// A disk of 64 MiB with atomic units of 4 KiB and a queue of 128 operations. The volatile cache is that
-    /// of the [`Personality`].
+    /// A disk of 64 MiB with atomic units of 4 KiB and a queue of 128 operations. The first four
+    /// personalities have a volatile cache of 16 MiB; the buffer of the others survives a power cut, so that a
+    /// completed write is durable.
     pub const fn new(personality: Personality) -> DiskConfig {
         DiskConfig {
             personality,
             capacity: 64 << 20,
-            volatile_cache: personality.volatile_cache_bytes(),
+            volatile_cache: volatile_cache_of(personality),
             atomic_sectors: BLOCK_BYTES / SECTOR_BYTES,
             depth: 128,
         }
@@ -104,6 +105,16 @@ impl DiskConfig {
     /// The most operations in flight.
     pub fn depth(&self) -> u32 {
         self.depth
+    }
+}
+
+/// The size in bytes of the volatile cache that a disk has by default.
+const fn volatile_cache_of(personality: Personality) -> u64 {
+    match personality {
+        Personality::Fresh | Personality::Collecting | Personality::Worn | Personality::ThermalStall => {
+            16 << 20
+        }
+        _ => 0,
     }
 }
 

@@ -42,7 +42,6 @@ mod disk;
 mod drive;
 pub mod future;
 mod operation;
-mod personality;
 pub mod ring;
 pub mod volume;
 
@@ -51,7 +50,7 @@ pub use completion::Completion;
 pub use config::DiskConfig;
 pub use disk::{Corruption, Disk, PowerCut, UnflushedPiece};
 pub use operation::{Busy, Error, Operation, Sector, Ticket};
-pub use personality::Personality;
 pub use tailcut_base::config::Choice;
 pub use tailcut_base::random::Stream;
 pub use tailcut_base::{Cause, Nanos, Op, SECTOR_BYTES, Spans, Time};
+pub use tailcut_ssd::presets::Personality;

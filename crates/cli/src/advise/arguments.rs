@@ -1,9 +1,8 @@
 //! The command line of `tailcut advise`.
 
 use super::cost::Prices;
-use super::promise::Promise;
 use crate::compare::arguments::CommonOptions;
-use crate::sweep::Misread;
+use crate::sweep::Promise;
 use crate::value_parsers::preset;
 use clap::Args;
 use std::path::PathBuf;
@@ -55,20 +54,11 @@ pub struct AdviseArguments {
 }
 
 fn promise(text: &str) -> Result<Promise, BadValue> {
-    Promise::parse(text).map_err(|misread| pointed(text, &misread))
+    Promise::parse(text).map_err(|misread| misread.pointed(text))
 }
 
 fn prices(text: &str) -> Result<Prices, BadValue> {
-    Prices::parse(text).map_err(|misread| pointed(text, &misread))
-}
-
-/// The message below the text, with carets under what is wrong.
-fn pointed(text: &str, misread: &Misread) -> BadValue {
-    let width = |span: &str| span.chars().count();
-    let indent = width(text.get(..misread.span.start).unwrap_or(""));
-    let carets = width(text.get(misread.span.clone()).unwrap_or("")).max(1);
-    let message = &misread.message;
-    BadValue::new(format!("{message}\n    {text}\n    {:indent$}{}", "", "^".repeat(carets)))
+    Prices::parse(text).map_err(|misread| misread.pointed(text))
 }
 
 fn size(text: &str) -> Result<u64, BadValue> {

@@ -1,9 +1,9 @@
 //! Whether a run keeps a promise, and how many requests can tell.
 
-use super::promise::{Evaluation, Promise, Term};
 use super::results::{TermResult, Verdict};
 use crate::sweep::outcome::{FINER, RESOLUTION};
-use crate::sweep::{Outcome, Quantity};
+use crate::sweep::promise::Evaluation;
+use crate::sweep::{Outcome, Promise, Quantity, Term};
 
 /// Whether a short run breaks a promise already: a percentile by one below it that enough requests decide,
 /// for a higher one is no lower; the maximum as it is; anything else by a quarter, which more requests do not

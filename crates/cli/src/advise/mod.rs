@@ -10,7 +10,6 @@ pub mod cost;
 pub mod judge;
 mod offered;
 pub mod page;
-pub mod promise;
 pub mod results;
 mod search;
 
@@ -18,10 +17,9 @@ pub use results::Advice;
 
 use crate::failure::Failure;
 use crate::run::arguments::RunArguments;
-use crate::sweep::Progress;
+use crate::sweep::{Progress, Promise};
 use arrangement::Arrangements;
 use cost::Prices;
-use promise::Promise;
 use search::Search;
 use std::path::PathBuf;
 use tailcut_ssd::Preset;

@@ -1,8 +1,8 @@
 //! What a workload offers, and promises that no arrangement could keep for want of it.
 
-use super::promise::Promise;
 use crate::failure::Failure;
 use crate::run::Scenario;
+use crate::sweep::Promise;
 use tailcut_base::Op;
 use tailcut_workload::SyntheticConfig;
 

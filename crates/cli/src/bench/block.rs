@@ -40,6 +40,9 @@ pub struct BlockBench {
     /// Duration
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = time)]
     pub time: Nanos,
+    /// The --time-scale of the server: times are those of its drives
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub time_scale: u32,
     /// Seed of the addresses
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
@@ -122,7 +125,7 @@ impl Load {
         }
         Ok(Load {
             client,
-            clock: Clock::start(),
+            clock: Clock::start().slowed(arguments.time_scale),
             random: Stream::new(arguments.seed, "places"),
             blocks,
             since: vec![Time::ZERO; arguments.depth as usize],

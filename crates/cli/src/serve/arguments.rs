@@ -1,5 +1,6 @@
 //! The command line of `tailcut serve`.
 
+use super::expectation::Expectation;
 use super::kv::arguments::KvArguments;
 use super::log::LogArguments;
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
@@ -9,6 +10,7 @@ use tailcut_base::quantity::{parse_bytes, parse_time};
 use tailcut_base::{BadValue, Nanos};
 use tailcut_host::BLOCK_BYTES;
 use tailcut_rt::serve::budget;
+use tailcut_ssd::presets::Personality;
 
 /// `tailcut serve`.
 #[derive(Debug, Subcommand)]
@@ -53,11 +55,32 @@ pub struct BlockArguments {
     /// of an array or a key-value store exported as a plain device. Never a device in use
     #[arg(hide_short_help = true, long, requires = "devices")]
     pub force: bool,
-    /// Export memory of this size, such as 10GiB, without emulated latency
+    /// Export memory of this size, such as 10GiB, without emulated latency; with --personality, a drive of it
     ///
     /// It is allocated as it is written.
-    #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with_all = ["scenario", "sets", "devices", "drives"])]
+    #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with_all = ["scenario", "devices"])]
     pub size: Option<u64>,
+    /// Emulate a drive by name and state: fresh, collecting, worn, thermal-stall, or a calibrated one such as
+    /// pm9a3-960. Scaled to --size; default: 1GiB
+    #[arg(long, value_name = "NAME", value_parser = personality, conflicts_with_all = ["scenario", "devices"])]
+    pub personality: Option<Personality>,
+    /// Let emulated drives stall or become slow: '30s stall 2s; 60s delay 1ms; 90s delay 0s'
+    ///
+    /// Times count from the start. Of several drives each is named by its number: 'stall 0 2s'.
+    #[arg(long, value_name = "SCRIPT", conflicts_with = "devices")]
+    pub incidents: Option<String>,
+    /// Run the clock of the emulated drives N times slower, for clients and machines that are too slow for
+    /// them. Figures of the server are those of the drives: divide those of clients by N
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with_all = ["devices", "history"])]
+    pub time_scale: Option<u32>,
+    /// Run a command of the shell as client, to which $uri is the export, and stop when it ends
+    ///
+    /// Exits with 1 if the command fails.
+    #[arg(long, value_name = "COMMAND")]
+    pub run: Option<String>,
+    /// Exit with 1 if this does not hold at the end, such as 'p99.9(read) < 5ms, late < 5%'
+    #[arg(long, value_name = "TERM,…", value_parser = Expectation::parse)]
+    pub expect: Option<Expectation>,
     /// Listen on a unix socket
     #[arg(long, value_name = "PATH", default_value = "tailcut.sock")]
     pub unix: PathBuf,
@@ -175,6 +198,10 @@ pub enum TlsMode {
 fn name(text: &str) -> Result<String, BadValue> {
     let is_good = (1..=255).contains(&text.len()) && !text.contains(char::is_control);
     if is_good { Ok(text.into()) } else { Err(BadValue::new("write a name of 1 to 255 bytes, such as disk")) }
+}
+
+fn personality(text: &str) -> Result<Personality, String> {
+    text.parse()
 }
 
 fn size(text: &str) -> Result<u64, BadValue> {

@@ -2,6 +2,7 @@
 
 use super::arguments::BlockArguments;
 use super::arrangement::{self, Devices};
+use super::incidents::Incidents;
 use crate::failure::Failure;
 use crate::run::Scenario;
 use crate::scenario::effect;
@@ -39,6 +40,8 @@ pub enum Served {
         place: Place,
         /// What the user has written of the scenario.
         written: Written,
+        /// What happens to emulated drives.
+        incidents: Incidents,
     },
 }
 
@@ -140,11 +143,15 @@ impl Served {
     /// What is wrong with the scenario.
     pub fn read(arguments: &BlockArguments) -> Result<Vec<(String, Served)>, Failure> {
         let name = &arguments.export;
-        if let Some(bytes) = arguments.size {
-            return Ok(vec![(name.clone(), Served::Memory(bytes))]);
+        if let (Some(bytes), None) = (arguments.size, arguments.personality) {
+            return memory(bytes, arguments).map(|memory| vec![(name.clone(), memory)]);
         }
         refuse_duplicates(&arguments.devices)?;
         let mut scenario = Box::<Scenario>::default();
+        if let Some(personality) = arguments.personality {
+            scenario.device = personality.drive(arguments.size.unwrap_or(PERSONALITY_BYTES));
+            scenario.precondition = personality.precondition();
+        }
         let is_emulated = arguments.devices.is_empty();
         let of_array = Devices::new(&arguments.devices, "serve block")
             .create(arguments.create)
@@ -158,6 +165,10 @@ impl Served {
                 leave out one";
             return Err(Failure::Input(both.into()));
         }
+        let of_incidents = arguments.drives.unwrap_or(scenario.array.drives.max(1));
+        let script = arguments.incidents.as_deref().unwrap_or_default();
+        let incidents = Incidents::parse(script, of_incidents, arguments.personality)
+            .map_err(|bad| Failure::Input(format!("--incidents: {}", bad.message)))?;
         let devices = match arguments.devices.as_slice() {
             [] => vec![Vec::new(); arguments.drives.unwrap_or(1) as usize],
             all if has_array => vec![all.to_vec()],
@@ -170,8 +181,18 @@ impl Served {
             // An array that cannot write cannot be opened: it records who is a member.
             let is_read_only = arguments.read_only && !has_array;
             let (consent, place) = (consent(arguments.degraded), Place { number, of });
-            let written = written.clone();
-            (name, Served::Drives { scenario, devices, is_new, consent, is_read_only, place, written })
+            let (written, incidents) = (written.clone(), incidents.clone());
+            let served = Served::Drives {
+                scenario,
+                devices,
+                is_new,
+                consent,
+                is_read_only,
+                place,
+                written,
+                incidents,
+            };
+            (name, served)
         });
         Ok(served.collect())
     }
@@ -185,7 +206,8 @@ impl Served {
         consent: Consent,
     ) -> Served {
         let place = Place { number: 0, of: 1 };
-        Served::Drives { scenario, devices, is_new, consent, is_read_only: false, place, written }
+        let incidents = Incidents::default();
+        Served::Drives { scenario, devices, is_new, consent, is_read_only: false, place, written, incidents }
     }
 
     fn is_new(&self) -> bool {
@@ -208,13 +230,20 @@ impl Served {
     /// # Errors
     /// See [`BuildError`].
     pub fn make(&self, clock: Clock) -> Result<AnyDrive, BuildError> {
-        let (scenario, devices, is_new, consent, is_read_only, place, written) = match self {
+        let (scenario, devices, is_new, consent, is_read_only, place, written, incidents) = match self {
             Served::Memory(bytes) => {
                 return Ok(AnyDrive::Memory(MemoryDrive::new(bytes / BLOCK_BYTES, DEPTH)));
             }
-            Served::Drives { scenario, devices, is_new, consent, is_read_only, place, written } => {
-                (scenario, devices, is_new, *consent, is_read_only, place, written)
-            }
+            Served::Drives {
+                scenario,
+                devices,
+                is_new,
+                consent,
+                is_read_only,
+                place,
+                written,
+                incidents,
+            } => (scenario, devices, is_new, *consent, is_read_only, place, written, incidents),
         };
         let drives = u64::from(scenario.array.drives).max(place.of);
         let plan = Plan {
@@ -233,7 +262,12 @@ impl Served {
             consent,
             placement: Placement::fitting(drives as usize, SPIN),
         };
-        plan.build(clock, |made| written.check(&scenario.array, made))
+        let mut drive = plan.build(clock, |made| written.check(&scenario.array, made))?;
+        if !incidents.is_empty() {
+            let first = place.number as usize;
+            drive.schedule(clock.now(), &|member| incidents.of(first + member, scenario.seed));
+        }
+        Ok(drive)
     }
 }
 
@@ -308,6 +342,29 @@ impl fmt::Display for Served {
 pub fn consent(is_given: bool) -> Consent {
     if is_given { Consent::Degraded } else { Consent::Refuse }
 }
+
+/// Memory without latency, which has nothing to slow down or to let stall.
+///
+/// # Errors
+/// The option that has no effect.
+fn memory(bytes: u64, arguments: &BlockArguments) -> Result<Served, Failure> {
+    let without_effect = [
+        (!arguments.sets.is_empty(), "--set"),
+        (arguments.drives.is_some(), "--drives"),
+        (arguments.incidents.is_some(), "--incidents"),
+        (arguments.time_scale.is_some(), "--time-scale"),
+    ];
+    match without_effect.into_iter().find(|&(is_set, _)| is_set) {
+        None => Ok(Served::Memory(bytes)),
+        Some((_, option)) => Err(Failure::Input(format!(
+            "{option} has no effect on memory without latency (--size): name a drive with --personality, or \
+             leave one of them out"
+        ))),
+    }
+}
+
+/// The size of a personality's drive in bytes by default: prepared within a second.
+const PERSONALITY_BYTES: u64 = 1 << 30;
 
 /// Requests that memory takes at a time.
 const DEPTH: u32 = 1024;

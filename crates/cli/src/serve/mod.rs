@@ -2,10 +2,13 @@
 
 pub mod arguments;
 pub mod arrangement;
+mod captive;
 pub mod condition;
 pub mod drive;
+pub mod expectation;
 pub mod history;
 pub mod history_page;
+pub mod incidents;
 pub mod kv;
 pub mod log;
 pub mod near_limit;
@@ -18,6 +21,7 @@ use crate::output::is_stdout;
 use crate::output::write_json;
 use crate::terminal::{ColorMode, TextRole, Waiting};
 use arguments::{BlockArguments, ServeCommand, TlsMode};
+use captive::Captive;
 use condition::ConditionLog;
 use drive::Served;
 use history::History;
@@ -65,7 +69,8 @@ fn log_and_serve(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), 
         let cannot = |error| Failure::Operation(format!("cannot listen for SIGHUP: {error}"));
         interrupt.listen_for_reload().map_err(cannot)?;
     }
-    let clock = Clock::start();
+    let time_scale = arguments.time_scale.unwrap_or(1);
+    let clock = Clock::start().slowed(time_scale);
     let (is_read_only, is_forced) = (arguments.read_only, arguments.force);
     let (mut what, mut drives) = (Vec::new(), Vec::new());
     let mut condition = None;
@@ -96,7 +101,15 @@ fn log_and_serve(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), 
     }
     tracing::debug!(event = "ready", "ready at {}", server.address());
     service_manager.is_ready(&format!("serving at {}", server.address()));
-    watch(&server, &interrupt, (history, condition), (arguments, &service_manager));
+    let captive = arguments.run.as_deref().map(|command| {
+        let export = &what[0].0;
+        Captive::start(command, server.address(), export, &interrupt)
+    });
+    let captive = captive.transpose();
+    if captive.is_ok() {
+        watch(&server, &interrupt, (history, condition), (arguments, &service_manager));
+    }
+    let run = captive.and_then(|captive| captive.map_or(Ok(()), Captive::end));
     service_manager.is_stopping();
     tracing::debug!(event = "stopping", "stopping: finishing what is under way");
     interrupt.end_at_the_next();
@@ -107,6 +120,7 @@ fn log_and_serve(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), 
     if let Some(file) = &arguments.json {
         write_json(&page::to_json(&served), file, out)?;
     }
+    let broken = arguments.expect.as_ref().map_or(Vec::new(), |expected| expected.broken(&served));
     if !served.failed.is_empty() {
         let exports = served.failed.join(", ");
         return Err(Failure::Operation(format!("exports that an internal error has ended: {exports}")));
@@ -119,13 +133,17 @@ fn log_and_serve(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), 
         Some(format!("{name} ({why})"))
     };
     let unflushed: Vec<String> = served.drives.iter().filter_map(unflushed).collect();
-    if unflushed.is_empty() {
-        return Ok(());
+    if !unflushed.is_empty() {
+        return Err(Failure::Operation(format!(
+            "the last flush failed, and what clients have not flushed before may be lost: {}",
+            unflushed.join(", ")
+        )));
     }
-    Err(Failure::Operation(format!(
-        "the last flush failed, and what clients have not flushed before may be lost: {}",
-        unflushed.join(", ")
-    )))
+    run?;
+    match broken.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Operation(format!("--expect does not hold: {}", broken.join("; ")))),
+    }
 }
 
 /// Makes or opens what is served, and warns of drives that are left out. An array with a key-value store is
@@ -225,7 +243,7 @@ fn watch(
         if let Some(warning) = near_limit.note(now.connections(), "--connections") {
             tracing::warn!(event = "near_limit", "{warning}");
         }
-        let line = now.line(&before, GLANCE_EVERY);
+        let line = now.line(&before, GLANCE_EVERY / arguments.time_scale.unwrap_or(1));
         service_manager.status(&line);
         waiting.show(line);
         before = now;

@@ -39,8 +39,14 @@ pub fn greeting(
             text += &format!("  /dev/ublkb{number}\n");
         }
     }
+    if let Some(scale) = arguments.time_scale {
+        text += &format!("its clock runs {scale} times slower: divide the latencies of clients by {scale}\n");
+    }
     if let Some(metrics) = metrics {
         text += &format!("metrics at http://{metrics}/metrics\n");
+    }
+    if arguments.run.is_some() {
+        return text;
     }
     let name = &what[0].0;
     let attempts = match &arguments.tls_certificates {

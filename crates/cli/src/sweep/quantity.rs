@@ -20,6 +20,8 @@ use crate::scenario::nearest::{enumerate, nearest};
 use serde_json::Value;
 use std::fmt;
 use std::ops::Range;
+use tailcut_base::BadValue;
+use tailcut_base::histogram::LatencyHistogram;
 use tailcut_sim::report::PERCENTILES;
 
 /// A figure that every run with the right kind of requests has.
@@ -80,6 +82,15 @@ impl Misread {
     pub fn shifted(self, by: usize) -> Misread {
         Misread { span: self.span.start + by..self.span.end + by, ..self }
     }
+
+    /// The message and the text that it is about, with carets under what is wrong.
+    pub fn pointed(&self, text: &str) -> BadValue {
+        let width = |span: &str| span.chars().count();
+        let indent = width(text.get(..self.span.start).unwrap_or(""));
+        let carets = width(text.get(self.span.clone()).unwrap_or("")).max(1);
+        let message = &self.message;
+        BadValue::new(format!("{message}\n    {text}\n    {:indent$}{}", "", "^".repeat(carets)))
+    }
 }
 
 /// Every name, the usual one first, and what else people call it.
@@ -139,6 +150,16 @@ impl Quantity {
     pub fn percentile(&self) -> Option<f64> {
         match self.what {
             QuantityKind::Percentile(percentile) => Some(percentile),
+            _ => None,
+        }
+    }
+
+    /// Its value over a histogram of the latencies of its kind; `None` if it is no latency.
+    pub fn of_latencies(&self, latencies: &LatencyHistogram) -> Option<f64> {
+        match self.what {
+            QuantityKind::Percentile(percent) => Some(latencies.percentile(percent).0 as f64),
+            QuantityKind::Named(Name::Mean) => Some(latencies.mean()),
+            QuantityKind::Named(Name::Max) => Some(latencies.max().0 as f64),
             _ => None,
         }
     }

@@ -16,4 +16,5 @@ mod overwriting;
 mod qemu;
 mod questions;
 mod server;
+mod slow_disk;
 mod verifying;

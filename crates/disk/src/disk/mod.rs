@@ -2,7 +2,6 @@
 
 mod faults;
 mod power;
-mod stalls;
 
 pub use crate::contents::UnflushedPiece;
 pub use faults::Corruption;
@@ -15,7 +14,6 @@ use crate::contents::{Contents, FlushPoint, ReadData, WriteId, WriteRange};
 use crate::drive;
 use crate::operation::{Busy, Error, Operation, Sector, Ticket};
 use faults::Faults;
-use stalls::Stalls;
 use std::ops::Range;
 use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::device::{BLOCK_SECTORS, SECTOR_BYTES};
@@ -23,6 +21,7 @@ use tailcut_base::ids::Slab;
 use tailcut_base::{Class, Command, CommandId, Device, Op, Spans, Status, Submit, Time};
 use tailcut_ssd::Ssd;
 use tailcut_ssd::config::SECTORS_MAX;
+use tailcut_ssd::presets::Stalls;
 
 tailcut_base::id! {
     /// An operation in flight.
@@ -111,7 +110,7 @@ impl Disk {
     /// flash are bad.
     pub fn new(config: impl Into<DiskConfig>, seed: u64) -> Disk {
         let config = config.into();
-        let stalls = Stalls::of(config.personality(), seed).map(Box::new);
+        let stalls = config.personality().stalls(seed).map(Box::new);
         Disk {
             config,
             seed,

@@ -2,7 +2,7 @@
 
 use crate::array::{self, ArrayError, ServedArray};
 use crate::drive::{Answers, Drive, Extent};
-use crate::emulated::{CoreOptions, EmulatedSsd, Lateness, Waiting};
+use crate::emulated::{CoreOptions, EmulatedSsd, Lateness, Schedule, Waiting};
 use crate::file::{FileError, FileOptions};
 use crate::system;
 use crate::{Clock, FileDrive, MemoryDrive};
@@ -111,6 +111,20 @@ impl AnyDrive {
     fn forget_lateness(&mut self) {
         if let AnyDrive::Emulated(drive) = self {
             drive.take_lateness();
+        }
+    }
+
+    /// Lets incidents happen to the emulated drives in it, whose times count from `now`. `incidents` is called
+    /// with the member number in an array, 0 for a drive by itself. Other kinds of drives have none.
+    pub fn schedule(&mut self, now: Time, incidents: &dyn Fn(usize) -> Schedule) {
+        match self {
+            AnyDrive::Memory(_) | AnyDrive::File(_) => {}
+            AnyDrive::Emulated(drive) => drive.schedule(now, incidents(0)),
+            AnyDrive::Array(array, _) => {
+                for (member, drive) in array.members_mut().enumerate() {
+                    drive.schedule(now, &|_| incidents(member));
+                }
+            }
         }
     }
 

@@ -24,7 +24,7 @@ const GLANCE: Nanos = Nanos(50_000);
 impl Pace for Clock {
     fn advance(&mut self, next: Time) -> Time {
         let now = self.now();
-        let rest = Nanos(next.0.saturating_sub(now.0)).min(GLANCE);
+        let rest = self.on_machine(Nanos(next.0.saturating_sub(now.0))).min(GLANCE);
         if rest > Nanos::ZERO {
             std::thread::sleep(std::time::Duration::from_nanos(rest.0));
         }

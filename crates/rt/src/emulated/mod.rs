@@ -12,12 +12,14 @@
 mod account;
 mod arming;
 mod contents;
+mod incidents;
 mod lateness;
 mod own_core;
 mod timing;
 mod wake_event;
 
 pub use account::Account;
+pub use incidents::{Incident, Schedule};
 pub use lateness::{Late, Lateness};
 pub use own_core::{CoreOptions, Waiting};
 pub(crate) use wake_event::{WakeEvent, Waker};
@@ -25,6 +27,7 @@ pub(crate) use wake_event::{WakeEvent, Waker};
 use crate::Clock;
 use crate::drive::{Answers, Drive, Extent};
 use contents::Contents;
+use incidents::Incidents;
 use own_core::OwnCore;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -44,6 +47,7 @@ pub struct EmulatedSsd {
     flights: Slab<FlightId, Flight>,
     model: Model,
     told: Vec<DriveOutput>,
+    incidents: Option<Box<Incidents>>,
 }
 
 /// Where the model runs.
@@ -89,7 +93,13 @@ impl EmulatedSsd {
 
     fn new(identity: Identify, model: Model) -> EmulatedSsd {
         let contents = Contents::new(identity.sectors / BLOCK_SECTORS);
-        EmulatedSsd { identity, contents, flights: Slab::new(), model, told: Vec::new() }
+        EmulatedSsd { identity, contents, flights: Slab::new(), model, told: Vec::new(), incidents: None }
+    }
+
+    /// Lets incidents happen to it; their times count from `now`. Earlier ones are forgotten, and so are the
+    /// requests that they hold: call it before the drive is used.
+    pub fn schedule(&mut self, now: Time, incidents: Schedule) {
+        self.incidents = (!incidents.is_empty()).then(|| Box::new(Incidents::new(incidents, now)));
     }
 
     /// Lateness of its completions: on its own core, when they were posted; inline, when they were polled.
@@ -141,6 +151,29 @@ impl EmulatedSsd {
             Op::Trim => self.contents.trim(*block, u64::from(*blocks)),
             Op::Flush => {}
         }
+    }
+
+    /// Begins the requests that incidents hold no longer.
+    #[inline]
+    fn fetch_held(&mut self, now: Time) {
+        while let Some((request, held)) = self.incidents.as_mut().and_then(|incidents| incidents.fetch(now)) {
+            self.start(now, request, held);
+        }
+    }
+
+    /// Begins a request that incidents have held for this long.
+    #[inline]
+    fn start(&mut self, now: Time, mut request: Request<Bytes>, held: Nanos) {
+        self.carry_out(&mut request);
+        let most = self.most_blocks();
+        let end = request.block + u64::from(request.blocks);
+        request.blocks = u64::from(request.blocks).min(most) as u32;
+        let rest = request.block + u64::from(request.blocks)..end;
+        let data = std::mem::take(&mut request.data);
+        let mut spans = Spans::new();
+        spans.add(Cause::Tag, held);
+        let id = self.flights.insert(Flight { id: request.id, data, rest, spans });
+        self.ask(Ask::Command { asked: now, command: request.command(CommandId(id.get())) });
     }
 
     /// Maximum blocks of one command.
@@ -212,15 +245,15 @@ impl Drive for EmulatedSsd {
 
     /// A failed write leaves each block with its old or new content, as on any drive.
     #[inline]
-    fn submit(&mut self, now: Time, mut request: Request<Bytes>) {
-        self.carry_out(&mut request);
-        let most = self.most_blocks();
-        let end = request.block + u64::from(request.blocks);
-        request.blocks = u64::from(request.blocks).min(most) as u32;
-        let rest = request.block + u64::from(request.blocks)..end;
-        let data = std::mem::take(&mut request.data);
-        let id = self.flights.insert(Flight { id: request.id, data, rest, spans: Spans::new() });
-        self.ask(Ask::Command { asked: now, command: request.command(CommandId(id.get())) });
+    fn submit(&mut self, now: Time, request: Request<Bytes>) {
+        self.fetch_held(now);
+        let fetched = match &mut self.incidents {
+            None => Some(request),
+            Some(incidents) => incidents.offer(now, request),
+        };
+        if let Some(request) = fetched {
+            self.start(now, request, Nanos::ZERO);
+        }
     }
 
     fn control(&mut self, now: Time, call: Control) {
@@ -229,6 +262,7 @@ impl Drive for EmulatedSsd {
 
     #[inline]
     fn poll(&mut self, now: Time, answers: &mut Answers) {
+        self.fetch_held(now);
         let mut told = std::mem::take(&mut self.told);
         match &mut self.model {
             Model::Inline(timing, _) => timing.serve(now, &mut told),
@@ -242,11 +276,13 @@ impl Drive for EmulatedSsd {
     }
 
     fn next_event(&self) -> Time {
-        match &self.model {
+        let held = self.incidents.as_ref().map_or(Time::NEVER, |incidents| incidents.next_event());
+        let model = match &self.model {
             _ if !self.told.is_empty() => Time::ZERO,
             Model::Inline(timing, _) => timing.next_event(),
             Model::OwnCore(_) => Time::NEVER,
-        }
+        };
+        model.min(held)
     }
 
     fn wakes(&self) -> Option<BorrowedFd<'_>> {

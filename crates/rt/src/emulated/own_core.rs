@@ -255,7 +255,10 @@ impl Device {
     fn wait(&mut self, now: Time) {
         let Waiting::Sleep { spin } = self.waiting else { return std::hint::spin_loop() };
         let next = self.timing.next_event();
-        let most = (next != Time::NEVER).then(|| Nanos(next.0.saturating_sub(now.0 + spin.0)));
+        let most = (next != Time::NEVER).then(|| {
+            let until = self.clock.on_machine(Nanos(next.0.saturating_sub(now.0)));
+            Nanos(until.0.saturating_sub(spin.0))
+        });
         if most == Some(Nanos::ZERO) {
             return std::hint::spin_loop();
         }

@@ -196,3 +196,63 @@ fn a_drive_on_its_own_core_answers_all_that_it_is_asked() {
         assert!(drive.lateness().histogram().count() <= u64::from(count));
     }
 }
+
+#[test]
+fn a_stalled_drive_fetches_nothing_until_its_end_and_the_time_is_attributed() {
+    let mut drive = EmulatedSsd::inline(ssd());
+    let script = vec![(Nanos::millis(1), Incident::Stall(Nanos::millis(5)))];
+    drive.schedule(Time::ZERO, Schedule::new(script, None));
+    let (mut now, mut plain) = (Time(1000), Nanos::ZERO);
+    for (id, at) in [(1, Time(1000)), (2, Time::ZERO + Nanos::millis(2)), (3, Time::ZERO + Nanos::millis(20))]
+    {
+        drive.submit(at, request(id, Op::Read, u64::from(id) * 8, 1, Vec::new()));
+        now = now.max(at);
+        let response = answer(&mut drive, &mut now);
+        let held = response.spans.of(Cause::Tag);
+        assert_eq!(response.spans.total(), now.since(at), "every nanosecond has a cause");
+        match id {
+            1 => plain = now.since(at),
+            2 => assert!(held == Nanos::millis(4) && now.since(at) >= held + plain, "{held:?}"),
+            _ => assert_eq!(held, Nanos::ZERO),
+        }
+    }
+}
+
+#[test]
+fn a_delayed_drive_keeps_order_and_content() {
+    let mut drive = EmulatedSsd::inline(ssd());
+    let script = vec![
+        (Nanos::ZERO, Incident::Delay(Nanos::millis(3))),
+        (Nanos::secs(1), Incident::Delay(Nanos::ZERO)),
+    ];
+    drive.schedule(Time::ZERO, Schedule::new(script, None));
+    drive.submit(Time(10), request(1, Op::Write, 5, 1, vec![content(7)]));
+    drive.submit(Time(20), request(2, Op::Read, 5, 1, Vec::new()));
+    let (mut now, mut answers) = (Time(20), Answers::default());
+    while answers.responses.len() < 2 {
+        now = now.max(drive.next_event());
+        drive.poll(now, &mut answers);
+    }
+    let read = answers.responses.iter().find(|response| response.id == 2).expect("a response");
+    assert_eq!(read.data, vec![content(7)]);
+    assert!(answers.responses.iter().all(|response| response.spans.of(Cause::Tag) == Nanos::millis(3)));
+    let later = Time::ZERO + Nanos::secs(2);
+    drive.submit(later, request(3, Op::Read, 5, 1, Vec::new()));
+    now = later;
+    assert_eq!(answer(&mut drive, &mut now).spans.of(Cause::Tag), Nanos::ZERO);
+}
+
+#[test]
+fn stalls_of_a_personality_come_without_end() {
+    let stalls = tailcut_ssd::presets::Personality::ThermalStall.stalls(1);
+    let mut drive = EmulatedSsd::inline(ssd());
+    drive.schedule(Time::ZERO, Schedule::new(Vec::new(), stalls));
+    let (mut now, mut held) = (Time::ZERO, 0);
+    for id in 0..20_000 {
+        drive.submit(now, request(id, Op::Read, 0, 1, Vec::new()));
+        let spans = answer(&mut drive, &mut now).spans;
+        held += u32::from(spans.of(Cause::Tag) > Nanos::millis(5));
+        now = now + Nanos::micros(400);
+    }
+    assert!((5..=20).contains(&held), "{held} of the stalls of ten seconds hold a read");
+}

@@ -149,7 +149,7 @@ fn busy_poll<L: EventLoop>(server: &mut L) -> bool {
         return false;
     }
     let mut before = clock.now();
-    let until = before + patience;
+    let until = before + clock.passing_in(patience);
     let mut was_preempted = false;
     loop {
         server.busy_poll();
@@ -272,6 +272,7 @@ impl<M> Reactor<M> {
         events: &'e mut [MaybeUninit<epoll::Event>],
     ) -> &'e [epoll::Event] {
         self.unpolled = 0;
+        let patience = patience.map(|patience| self.clock.on_machine(patience));
         let span = patience.map(|Nanos(nanos)| Timespec {
             tv_sec: (nanos / 1_000_000_000) as i64,
             tv_nsec: (nanos % 1_000_000_000) as i64,

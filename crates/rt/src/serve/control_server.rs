@@ -193,7 +193,7 @@ impl Services {
 
     /// Time since the start of the server.
     fn uptime(&self) -> Nanos {
-        self.clock.now().since(Time::ZERO)
+        self.clock.of_machine().now().since(Time::ZERO)
     }
 }
 

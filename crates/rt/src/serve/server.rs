@@ -234,9 +234,11 @@ impl<D: Steered + Send + 'static> Server<D> {
         }
         let (stop, address) = (Arc::new(Mailbox::new()?), listener.address().clone());
         let (relay, gate) =
-            encryption.map(|tls| relay(&tls.certificates, limits, clock)).transpose()?.unzip();
+            encryption.map(|tls| relay(&tls.certificates, limits, clock.of_machine())).transpose()?.unzip();
         let stops = Arc::clone(&stop);
-        let acceptor = Acceptor::new(listener, offer, routes, gate, stops, open_connections, limits, clock)?;
+        let machine = clock.of_machine();
+        let acceptor =
+            Acceptor::new(listener, offer, routes, gate, stops, open_connections, limits, machine)?;
         let exhausted = acceptor.exhausted();
         let acceptor = Builder::new().name("acceptor".into()).spawn(|| acceptor.run())?;
         let asked = |service: &Running<D>| -> Box<dyn AdminTarget> {

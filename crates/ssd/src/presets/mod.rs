@@ -2,7 +2,12 @@
 
 pub mod calibrated;
 mod papers;
+mod personality;
 mod products;
+mod stalls;
+
+pub use personality::Personality;
+pub use stalls::Stalls;
 
 use crate::config::{
     Allocation, Arbitration, BufferConfig, BusConfig, CacheConfig, ChipPolicy, Classes, CommitPolicy,

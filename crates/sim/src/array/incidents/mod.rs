@@ -6,6 +6,7 @@ mod schedule;
 pub use schedule::{Incident, parse};
 
 use std::collections::VecDeque;
+use tailcut_base::fetch_gate::FetchGate;
 use tailcut_base::ids::IdVec;
 use tailcut_base::{Cause, Command, CommandId, Completion, Nanos, Spans, Status, Time};
 use tailcut_host::Fingerprint;
@@ -48,12 +49,8 @@ impl Begun {
 /// A drive between the array and its simulation.
 #[derive(Debug, Default)]
 struct Lane {
-    /// Commands that the drive has not fetched yet, by the time when it will.
-    held: VecDeque<Unfetched>,
-    /// It fetches nothing before this.
-    stalled_until: Time,
-    /// It fetches each command this much after it was submitted.
-    delay: Nanos,
+    /// Commands that the drive has not fetched yet.
+    gate: FetchGate<Command>,
     /// Commands that it has fetched and not completed.
     in_flight: u32,
     /// The array has lost it.
@@ -64,27 +61,12 @@ struct Lane {
     late: Vec<(CommandId, Nanos)>,
 }
 
-#[derive(Debug)]
-struct Unfetched {
-    at: Time,
-    submitted: Time,
-    command: Command,
-}
-
 impl Lane {
-    fn stall_until(&mut self, end: Time) {
-        self.stalled_until = self.stalled_until.max(end);
-        for held in &mut self.held {
-            held.at = held.at.max(self.stalled_until);
-        }
-    }
-
     /// Fetches the next command, if it is due.
     fn fetch(&mut self, now: Time) -> Option<Command> {
-        self.held.front().filter(|held| held.at <= now)?;
-        let Unfetched { submitted, command, .. } = self.held.pop_front()?;
+        let (command, held) = self.gate.fetch(now)?;
         self.in_flight += 1;
-        self.late.push((command.id, now.since(submitted)));
+        self.late.push((command.id, held));
         Some(command)
     }
 }
@@ -143,7 +125,7 @@ impl Incidents {
     pub(super) fn next_event(&self) -> Time {
         let first = self.schedule.front().filter(|_| !self.awaits_return()).zip(self.began);
         let first = first.map(|(&(at, _), began)| began + at);
-        let held = self.lanes.iter().filter_map(|lane| lane.held.front().map(|held| held.at));
+        let held = self.lanes.iter().map(|lane| lane.gate.next_event());
         held.chain(first).min().unwrap_or(Time::NEVER)
     }
 
@@ -156,14 +138,9 @@ impl Incidents {
     /// held and [`due`](Incidents::due) later.
     pub(super) fn holds(&mut self, now: Time, drive: DriveId, command: &Command) -> bool {
         let lane = &mut self.lanes[drive];
-        let behind = lane.held.back().map_or(Time::ZERO, |held| held.at);
-        let at = (now + lane.delay).max(lane.stalled_until).max(behind);
-        if at <= now && lane.held.is_empty() {
-            lane.in_flight += 1;
-            return false;
-        }
-        lane.held.push_back(Unfetched { at, submitted: now, command: *command });
-        true
+        let is_fetched = lane.gate.offer(now, *command).is_some();
+        lane.in_flight += u32::from(is_fetched);
+        !is_fetched
     }
 
     /// A drive has completed a command: adds the time for which it was held, and fails it if the drive is
@@ -238,8 +215,8 @@ impl Incidents {
                 self.lanes[drive].returns = true;
                 return None;
             }
-            Incident::Stall(drive, time) => self.lanes[drive].stall_until(now + time),
-            Incident::Delay(drive, delay) => self.lanes[drive].delay = delay,
+            Incident::Stall(drive, time) => self.lanes[drive].gate.stall_until(now + time),
+            Incident::Delay(drive, delay) => self.lanes[drive].gate.set_delay(delay),
         }
         self.begun.push(Begun { incident, at: now, is_under_way: false, done: None });
         None
@@ -249,10 +226,9 @@ impl Incidents {
     fn fail_held(&mut self, now: Time, drive: DriveId) {
         let lane = &mut self.lanes[drive];
         lane.is_gone = true;
-        (lane.stalled_until, lane.delay) = (Time::ZERO, Nanos::ZERO);
-        for Unfetched { submitted, command, .. } in lane.held.drain(..) {
+        for (command, held) in lane.gate.clear(now) {
             let mut spans = Spans::new();
-            spans.add(Cause::Tag, now.since(submitted));
+            spans.add(Cause::Tag, held);
             let (id, status, busy_for) = (command.id, Status::Gone, Nanos::ZERO);
             let gone = Completion { id, status, at: now, content: 0, busy_for, spans };
             self.ready.push_back(Due::Complete(drive, Box::new(gone)));

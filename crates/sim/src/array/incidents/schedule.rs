@@ -60,7 +60,7 @@ pub fn parse(text: &str, drives: u32) -> Result<Vec<(Nanos, Incident)>, BadValue
     let mut is_gone = vec![false; drives as usize];
     for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
         let wrong = |why: String| BadValue::new(format!("'{part}': {why}"));
-        let (at, incident) = one(part).map_err(|BadValue { message }| wrong(message))?;
+        let (at, incident) = one(part, drives).map_err(|BadValue { message }| wrong(message))?;
         if schedule.last().is_some_and(|&(before, _)| before > at) {
             return Err(wrong("it is earlier than what is before it; sort the schedule by time".into()));
         }
@@ -86,7 +86,7 @@ pub fn parse(text: &str, drives: u32) -> Result<Vec<(Nanos, Incident)>, BadValue
     Ok(schedule)
 }
 
-fn one(part: &str) -> Result<(Nanos, Incident), BadValue> {
+fn one(part: &str, drives: u32) -> Result<(Nanos, Incident), BadValue> {
     let words: Vec<&str> = part.split_whitespace().collect();
     let drive = |word: &str| {
         word.parse().map(DriveId::new).map_err(|_| BadValue::new(format!("'{word}' is no number of a drive")))
@@ -103,6 +103,8 @@ fn one(part: &str) -> Result<(Nanos, Incident), BadValue> {
         ["return", d] => Incident::Return(drive(d)?),
         ["stall", d, t] => Incident::Stall(drive(d)?, time(t)?),
         ["delay", d, t] => Incident::Delay(drive(d)?, time(t)?),
+        ["stall", t] => Incident::Stall(the_only(drives)?, time(t)?),
+        ["delay", t] => Incident::Delay(the_only(drives)?, time(t)?),
         ["scrub"] => Incident::Scrub,
         _ => {
             return Err(BadValue::new(
@@ -112,6 +114,14 @@ fn one(part: &str) -> Result<(Nanos, Incident), BadValue> {
         }
     };
     Ok((parse_time(words[0])?, incident))
+}
+
+/// The drive that is meant where none is named.
+fn the_only(drives: u32) -> Result<DriveId, BadValue> {
+    match drives {
+        0 | 1 => Ok(DriveId::new(0)),
+        _ => Err(BadValue::new("say which drive, as in 'stall 0 2s'")),
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! `>=`, and a value with its unit. `read` and `write` by themselves are the bandwidth of reads and of
 //! writes.
 
-use crate::sweep::{Misread, Outcome, Quantity, Unit};
+use super::{Misread, Outcome, Quantity, Unit};
 use std::fmt;
 use std::ops::Range;
 use tailcut_base::BadValue;
@@ -64,10 +64,15 @@ impl Term {
     /// How a run stands to it; none where the run has no such figure.
     pub fn evaluate(&self, outcome: &Outcome) -> Option<Evaluation> {
         let figure = self.quantity.of(outcome)?;
-        let ratio = figure.value / self.bound;
+        Some(self.judge(figure.value, figure.resolved))
+    }
+
+    /// How a value in the quantity's unit stands to it; `resolved` is returned as it is.
+    pub fn judge(&self, value: f64, resolved: bool) -> Evaluation {
+        let ratio = value / self.bound;
         let margin = if self.quantity.more_is_better() { ratio - 1.0 } else { 1.0 - ratio };
         let kept = if self.is_strict { margin > 0.0 } else { margin >= 0.0 };
-        Some(Evaluation { value: figure.value, resolved: figure.resolved, kept, margin })
+        Evaluation { value, resolved, kept, margin }
     }
 }
 

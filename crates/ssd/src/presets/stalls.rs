@@ -1,34 +1,30 @@
-//! Stalls of the controller that belong to a personality.
+//! Stalls of a controller that is too hot.
 
-use crate::personality::Personality;
 use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Time};
 
-/// When the controller stops, and for how long.
-#[derive(Debug)]
-pub(super) struct Stalls {
+/// When a controller stops, and for how long: without end.
+#[derive(Clone, Debug)]
+pub struct Stalls {
     random: Stream,
     next: Time,
 }
 
 impl Stalls {
-    /// Those of a disk with this personality; `None` if its controller never stops.
-    pub(super) fn of(personality: Personality, seed: u64) -> Option<Stalls> {
-        let stalls = || {
-            let mut random = Stream::new(seed, "stalls");
-            let next = Time::ZERO + between(&mut random, INTERVAL);
-            Stalls { random, next }
-        };
-        (personality == Personality::ThermalStall).then(stalls)
+    /// Those of this seed.
+    pub(super) fn new(seed: u64) -> Stalls {
+        let mut random = Stream::new(seed, "stalls");
+        let next = Time::ZERO + between(&mut random, INTERVAL);
+        Stalls { random, next }
     }
 
     /// When the next stall begins.
-    pub(super) fn next(&self) -> Time {
+    pub fn next(&self) -> Time {
         self.next
     }
 
     /// Begin and length of the next stall, which is then past.
-    pub(super) fn take(&mut self) -> (Time, Nanos) {
+    pub fn take(&mut self) -> (Time, Nanos) {
         let (at, length) = (self.next, between(&mut self.random, LENGTH));
         self.next = at + length + between(&mut self.random, INTERVAL);
         (at, length)
