@@ -7,6 +7,7 @@ use tailcut::interrupt::Interrupt;
 use tailcut::run::arguments::{RunArguments, RunOptions};
 use tailcut::run::{Keep, Scenario, read, simulate_and_keep};
 use tailcut_base::Op;
+use tailcut_base::config::Choice;
 
 const GEOMETRY: &str = "device.geometry.blocks=64";
 
