@@ -1,6 +1,7 @@
 //! Conversions to narrower numbers, which the language has only as `as`: one function for each intention.
 //!
-//! - [`to_usize`] loses nothing: the project supports 64-bit targets only.
+//! - [`to_usize`] loses nothing: the project supports 64-bit targets only, and WebAssembly, whose memory has
+//!   no room for what has more than 2^32 elements.
 //! - [`to_u64`], [`to_u32`], [`to_u16`] and [`to_u8`] are for values that an invariant of the caller bounds.
 //!   Debug builds panic if it does not hold; release builds keep the low bits and have no branch.
 //! - [`low_u64`], [`low_u32`], [`low_u16`] and [`low_u8`] keep the low bits on purpose: hashes, random bits
@@ -15,7 +16,10 @@
     reason = "this is what the module is for"
 )]
 
-const _: () = assert!(usize::BITS == 64, "only 64-bit targets are supported");
+const _: () = assert!(
+    usize::BITS == 64 || cfg!(target_arch = "wasm32"),
+    "only 64-bit targets and WebAssembly are supported"
+);
 
 /// An unsigned integer of at most 64 bits.
 pub trait Unsigned: Copy {
@@ -58,9 +62,10 @@ impl Unsigned for usize {
     }
 }
 
-/// The value `value` as a length or an index in memory; only its low bits on a target of less than 64 bits.
+/// The value `value` as a length or an index in memory.
 #[inline(always)]
 pub const fn to_usize(value: u64) -> usize {
+    debug_assert!(usize::BITS == 64 || value <= u32::MAX as u64, "a length or index in memory");
     value as usize
 }
 

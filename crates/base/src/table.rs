@@ -5,6 +5,7 @@
 //! random access to such a table otherwise spends half of its time in address translation.
 
 use bytemuck::Pod;
+#[cfg(not(target_arch = "wasm32"))]
 use memmap2::{Advice, MmapMut};
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -18,7 +19,30 @@ pub struct Table<T> {
 
 enum Memory {
     Empty,
+    #[cfg(not(target_arch = "wasm32"))]
     Mapped(MmapMut),
+    /// Where no memory can be mapped; aligned for every number.
+    #[cfg(target_arch = "wasm32")]
+    Heap(Vec<u128>),
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+impl Memory {
+    fn zeroed(bytes: usize, huge: bool) -> Memory {
+        let map = MmapMut::map_anon(bytes).expect("the system has memory for the maps of the drive");
+        if huge {
+            // A system without huge pages backs the table with small ones.
+            let _ = map.advise(Advice::HugePage);
+        }
+        Memory::Mapped(map)
+    }
+}
+
+#[cfg(target_arch = "wasm32")]
+impl Memory {
+    fn zeroed(bytes: usize, _: bool) -> Memory {
+        Memory::Heap(vec![0; bytes.div_ceil(size_of::<u128>())])
+    }
 }
 
 impl<T: Pod> Table<T> {
@@ -43,12 +67,7 @@ impl<T: Pod> Table<T> {
         if bytes == 0 {
             return Table { memory: Memory::Empty, len: 0, of: PhantomData };
         }
-        let map = MmapMut::map_anon(bytes).expect("the system has memory for the maps of the drive");
-        if huge {
-            // A system without huge pages backs the table with small ones.
-            let _ = map.advise(Advice::HugePage);
-        }
-        Table { memory: Memory::Mapped(map), len, of: PhantomData }
+        Table { memory: Memory::zeroed(bytes, huge), len, of: PhantomData }
     }
 }
 
@@ -58,7 +77,10 @@ impl<T: Pod> Deref for Table<T> {
     fn deref(&self) -> &[T] {
         match &self.memory {
             Memory::Empty => &[],
+            #[cfg(not(target_arch = "wasm32"))]
             Memory::Mapped(map) => &bytemuck::cast_slice(map)[..self.len],
+            #[cfg(target_arch = "wasm32")]
+            Memory::Heap(words) => &bytemuck::cast_slice(words)[..self.len],
         }
     }
 }
@@ -68,7 +90,10 @@ impl<T: Pod> DerefMut for Table<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         match &mut self.memory {
             Memory::Empty => &mut [],
+            #[cfg(not(target_arch = "wasm32"))]
             Memory::Mapped(map) => &mut bytemuck::cast_slice_mut(map)[..self.len],
+            #[cfg(target_arch = "wasm32")]
+            Memory::Heap(words) => &mut bytemuck::cast_slice_mut(words)[..self.len],
         }
     }
 }

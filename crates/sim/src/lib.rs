@@ -4,6 +4,7 @@ pub mod array;
 pub mod cpu;
 pub mod ending;
 mod event_loop;
+pub mod keys;
 pub mod kv;
 pub mod measured;
 pub mod path;

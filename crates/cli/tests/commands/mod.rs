@@ -10,6 +10,7 @@ mod every_key;
 mod explaining;
 mod html;
 mod measured_trace;
+mod page_in_browser;
 mod places;
 mod probing;
 mod real_drives;

@@ -91,16 +91,21 @@ impl Browser {
 
     /// Opens a page and waits until its charts are drawn.
     pub(crate) fn open(&mut self, file: &Path, view: View) {
+        self.open_address(&format!("file://{}", file.display()), view);
+        let ready = "new Promise((done) => { const look = () => document.documentElement?.dataset.ready === \
+            'yes' ? done(true) : setTimeout(look, 20); look(); })";
+        self.evaluate(ready);
+    }
+
+    /// Opens an address.
+    pub(crate) fn open_address(&mut self, address: &str, view: View) {
         let is_phone = view.width < 600;
         let metrics = json!({"width": view.width, "height": 900, "deviceScaleFactor": 1, "mobile": is_phone});
         self.ask("Emulation.setDeviceMetricsOverride", metrics);
         let scheme = if view.dark { "dark" } else { "light" };
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
         self.ask("Emulation.setEmulatedMedia", json!({"media": "", "features": features}));
-        self.ask("Page.navigate", json!({"url": format!("file://{}", file.display())}));
-        let ready = "new Promise((done) => { const look = () => document.documentElement?.dataset.ready === \
-            'yes' ? done(true) : setTimeout(look, 20); look(); })";
-        self.evaluate(ready);
+        self.ask("Page.navigate", json!({"url": address}));
     }
 
     /// The value of an expression in the page, awaited if it is a promise.

@@ -9,14 +9,12 @@
 //!
 //! A [`RandomWrites`] is the client of the first work. [`RandomWrites::run`] lets it work on a simulated
 //! drive and returns a [`Measurement`]; a [`Mix`] and an [`Amplification`] do so for mixes and for write
-//! amplification. [`rows`] reads what was measured on real drives. [`keys`] sets keys of a drive's
-//! configuration by their names.
+//! amplification. [`rows`] reads what was measured on real drives.
 
 mod amplification;
 pub mod catalogue;
 pub mod comparison;
 pub mod fit;
-pub mod keys;
 mod latencies;
 mod load;
 mod mix;

@@ -91,9 +91,9 @@ const MEASURED_THREADS: u32 = 1;
 mod tests {
     use super::*;
     use crate::drives::MEDIAN;
-    use crate::drives::keys::{self, KeyValue};
     use tailcut_base::config::Choice;
     use tailcut_base::{Nanos, Op};
+    use tailcut_sim::keys::{self, KeyValue};
     use tailcut_ssd::Preset;
 
     fn client(offered: u64) -> RandomWrites {

@@ -209,7 +209,10 @@ fn compression_of(magic: &[u8]) -> Option<&'static str> {
 fn decoder(compression: Option<&str>, source: Magic) -> std::io::Result<Box<dyn Read + Send>> {
     Ok(match compression {
         Some("gzip") => Box::new(MultiGzDecoder::new(BufReader::with_capacity(64 << 10, source))),
+        #[cfg(not(target_arch = "wasm32"))]
         Some(_) => Box::new(zstd::stream::read::Decoder::new(source)?),
+        #[cfg(target_arch = "wasm32")]
+        Some(_) => return Err(std::io::ErrorKind::Unsupported.into()),
         None => Box::new(source),
     })
 }

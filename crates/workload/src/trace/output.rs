@@ -10,6 +10,7 @@ use std::path::Path;
 pub(super) enum Output {
     Plain(BufWriter<File>),
     Gzip(GzEncoder<BufWriter<File>>),
+    #[cfg(not(target_arch = "wasm32"))]
     Zstd(zstd::stream::write::Encoder<'static, BufWriter<File>>),
 }
 
@@ -19,6 +20,7 @@ impl Output {
         let file = BufWriter::with_capacity(256 << 10, File::create(path)?);
         Ok(match path.extension().and_then(|extension| extension.to_str()) {
             Some("gz") => Output::Gzip(GzEncoder::new(file, Compression::default())),
+            #[cfg(not(target_arch = "wasm32"))]
             Some("zst") => Output::Zstd(zstd::stream::write::Encoder::new(file, 3)?),
             _ => Output::Plain(file),
         })
@@ -28,6 +30,7 @@ impl Output {
         match self {
             Output::Plain(file) => file.write_all(bytes),
             Output::Gzip(encoder) => encoder.write_all(bytes),
+            #[cfg(not(target_arch = "wasm32"))]
             Output::Zstd(encoder) => encoder.write_all(bytes),
         }
     }
@@ -37,6 +40,7 @@ impl Output {
         match self {
             Output::Plain(file) => file,
             Output::Gzip(encoder) => encoder.finish()?,
+            #[cfg(not(target_arch = "wasm32"))]
             Output::Zstd(encoder) => encoder.finish()?,
         }
         .flush()

@@ -348,7 +348,7 @@ fn pressure(row: &MeasuredRow) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drives::keys;
+    use tailcut_sim::keys;
     use tailcut_ssd::Preset;
 
     #[test]

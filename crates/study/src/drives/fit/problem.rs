@@ -2,9 +2,9 @@
 
 use super::cost::RowFit;
 use super::{Evaluate, Parameter, Stopped};
-use crate::drives::keys::{self, KeyError, KeyValue};
 use crate::drives::rows::DataSheet;
 use crate::drives::{Load, MeasuredRow, Measurement, TestError, TestRun};
+use tailcut_sim::keys::{self, KeyError, KeyValue};
 use tailcut_ssd::config::SsdConfig;
 
 /// A drive, what may change of it, and the rows that it shall come close to.

@@ -1,8 +1,9 @@
 //! Fits to rows that the model itself has made.
 
 use super::*;
-use crate::drives::{Load, MeasuredRow, PERCENTILES, RandomWrites, RequestRate, TestRun, keys};
+use crate::drives::{Load, MeasuredRow, PERCENTILES, RandomWrites, RequestRate, TestRun};
 use tailcut_base::Nanos;
+use tailcut_sim::keys;
 use tailcut_ssd::Preset;
 use tailcut_ssd::config::SsdConfig;
 

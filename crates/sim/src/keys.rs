@@ -22,7 +22,7 @@ pub enum KeyValue<'v> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// No such key; or it has no number as value, if a number was wanted.
-    #[error("there is no key '{0}' with such a value; 'tailcut scenario keys' lists all keys")]
+    #[error("there is no key '{0}' with such a value; 'tailcut run --keys' lists all keys")]
     Unknown(String),
     /// The value is none for this key.
     #[error("{key}: {message}")]
