@@ -9,7 +9,7 @@ use tailcut_base::quantity::show_bytes;
 use tailcut_host::array::Condition;
 use tailcut_host::array::drives::Presence;
 use tailcut_host::wire::metrics::{Kind, Metrics};
-use tailcut_ssd::Service;
+use tailcut_ssd::{HandleFigures, Service};
 
 /// Status of a drive and, for an array, of its members, as one `key value` line each.
 pub(super) fn status(drive: &AnyDrive) -> String {
@@ -99,6 +99,12 @@ pub(super) fn count_failure(member: &str, drive: &impl Drive, metrics: &mut Metr
     metrics.add(Kind::Gauge, "drive_failed", help, &[("drive", member)], has_failed);
 }
 
+/// The handles of a drive with data placement; none of any other.
+fn handles<'a>(ssd: &EmulatedSsd, account: &'a Account) -> impl Iterator<Item = (usize, &'a HandleFigures)> {
+    let handles = ssd.identify().handles as usize;
+    account.figures.handles.iter().take(if handles > 1 { handles } else { 0 }).enumerate()
+}
+
 fn emulated(ssd: &EmulatedSsd) -> String {
     let lateness = ssd.lateness();
     let mut text = format!("data {}\n", show_bytes((ssd.allocated() * tailcut_host::BLOCK_BYTES) as f64));
@@ -107,6 +113,15 @@ fn emulated(ssd: &EmulatedSsd) -> String {
         let amplification = account.figures.write_amplification();
         writeln!(text, "erased blocks {}{collects}", account.erased_blocks).expect(GROWS);
         writeln!(text, "write amplification {amplification:.2}").expect(GROWS);
+        for (handle, figures) in handles(ssd, &account) {
+            let [written, moved] = [figures.written, figures.moved].map(|bytes| show_bytes(bytes as f64));
+            writeln!(
+                text,
+                "handle {handle}: {written} written, {moved} moved, {} reclaim units emptied",
+                figures.collected
+            )
+            .expect(GROWS);
+        }
     }
     if lateness.histogram().count() > 0 {
         writeln!(text, "{lateness}").expect(GROWS);
@@ -153,6 +168,21 @@ const FIGURES: [Figure; 11] = [
     (Kind::Gauge, "erased_blocks", "Blocks that are erased and not in use.", |a| a.erased_blocks as f64),
     (Kind::Gauge, "collecting", "1 while the drive collects.", |a| f64::from(u8::from(a.collects))),
     (Kind::Gauge, "buffer_room_bytes", "Free space of the write buffer.", |a| a.buffer_room as f64),
+];
+
+/// A metric of a reclaim unit handle: name, help text and value.
+type HandleFigure = (&'static str, &'static str, fn(&HandleFigures) -> u64);
+
+const OF_HANDLES: [HandleFigure; 3] = [
+    ("drive_handle_written_bytes_total", "Bytes of the host programmed by reclaim unit handle.", |h| {
+        h.written
+    }),
+    ("drive_handle_moved_bytes_total", "Bytes of the data of a handle that collection has moved.", |h| {
+        h.moved
+    }),
+    ("drive_handle_collections_total", "Reclaim units emptied whose data was mostly of a handle.", |h| {
+        h.collected
+    }),
 ];
 
 /// Adds the size of a drive, in bytes.
@@ -256,6 +286,12 @@ fn count_emulated(member: &str, ssd: &EmulatedSsd, metrics: &mut Metrics) {
     if let Some(account) = ssd.account() {
         for (kind, name, help, of) in FIGURES {
             metrics.add(kind, name, help, &[("member", member)], of(&account));
+        }
+        for (handle, figures) in handles(ssd, &account) {
+            let labels = [("member", member), ("handle", &*handle.to_string())];
+            for (name, help, of) in OF_HANDLES {
+                metrics.add(Kind::Counter, name, help, &labels, of(figures) as f64);
+            }
         }
         for (service, accuracy) in Service::ALL.iter().zip(&account.predictions) {
             let labels = [("member", member), ("service", service.label())];

@@ -433,6 +433,7 @@ impl<P: Probe> Device for Ssd<P> {
             max_sectors: SECTORS_MAX,
             block_sectors: 1,
             volatile_cache: self.config.buffer.size > 0 && !self.config.buffer.capacitor,
+            handles: self.config.fdp.handles,
         }
     }
 

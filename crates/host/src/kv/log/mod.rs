@@ -21,6 +21,7 @@ use super::place::{Place, UNIT};
 use super::record::{Header, Salt, State, checksum_of, header_checksum};
 use crate::block::Bytes;
 use crate::disk::Disk;
+use crate::placement::WriteKind;
 use crate::pool::Pool;
 use format::{End, EndOf, Entry, Foot, Head, OpenEnd, Superblock, UNITS};
 use open::Open;
@@ -99,6 +100,8 @@ struct Undurable {
 pub struct Write {
     /// Number of the write, to be reported when it has completed; later writes have higher numbers.
     pub number: WriteNumber,
+    /// Records of a segment, with its summary, or an end of a segment.
+    pub kind: WriteKind,
     /// First block of the write on the disk, in blocks of 4 KiB.
     pub block: u64,
     /// The content of each block, from `block` on.
@@ -256,12 +259,13 @@ impl Log {
         self.next_sequence += 1;
         self.segments[number] = Segment::opened(sequence);
         let head = Head { sequence, durable: self.durable_sequence(), is_cut: false };
-        let mut open = Open::new(head, self.end_of(number), self.segment_blocks, pool);
+        let kind = if self.is_for_moves { WriteKind::Moved } else { WriteKind::Data };
+        let mut open = Open::new(head, kind, self.end_of(number), self.segment_blocks, pool);
         let at = open.room_for(bytes);
         let last = End::Open(OpenEnd { sequence, durable: 0 }).last_block(self.end_of(number));
         let mut data = pool.list();
         data.push(last);
-        open.opened = self.write(self.end_block(number) - 1, data, WriteNumber::NONE);
+        open.opened = self.write(WriteKind::Metadata, self.end_block(number) - 1, data, WriteNumber::NONE);
         self.open = Some(open);
         Some(at.expect("an item is much smaller than a segment"))
     }
@@ -282,7 +286,7 @@ impl Log {
         for (part, blocks) in summary.chunks(self.chunk).enumerate() {
             let mut data = pool.list();
             data.extend_from_slice(blocks);
-            self.write(first + (part * self.chunk) as u64, data, open.opened);
+            self.write(open.kind, first + (part * self.chunk) as u64, data, open.opened);
         }
         self.full.push_back(open.number);
         self.note_tombstones(open.number);
@@ -294,13 +298,13 @@ impl Log {
     /// Submits complete blocks to the disk.
     fn write_out(&mut self) {
         let Some(open) = &mut self.open else { return };
-        let (number, complete) = (open.number, open.complete());
+        let (number, kind, complete) = (open.number, open.kind, open.complete());
         open.note_written(complete.end);
         let first = self.first_block(number);
         for part in chunks(complete, self.chunk) {
             let Some(open) = &self.open else { return };
             let data = open.blocks[part.clone()].to_vec();
-            let number = self.write(first + part.start as u64, data, WriteNumber::NONE);
+            let number = self.write(kind, first + part.start as u64, data, WriteNumber::NONE);
             self.open.iter_mut().for_each(|open| open.note_write(number, part.end));
         }
     }
@@ -310,11 +314,17 @@ impl Log {
         self.settling.issue()
     }
 
-    /// Queues a write of `data` at `block`, issued once write `after` has completed. Returns its
-    /// number.
-    pub fn write(&mut self, block: u64, data: Vec<Bytes>, after: WriteNumber) -> WriteNumber {
+    /// Queues a write of `data`, of this kind, at `block`, issued once write `after` has completed. Returns
+    /// its number.
+    pub fn write(
+        &mut self,
+        kind: WriteKind,
+        block: u64,
+        data: Vec<Bytes>,
+        after: WriteNumber,
+    ) -> WriteNumber {
         let number = self.settling.issue();
-        self.writes.push_back(Write { number, block, data, after });
+        self.writes.push_back(Write { number, kind, block, data, after });
         number
     }
 

@@ -6,6 +6,7 @@ use crate::block::Bytes;
 use crate::disk::BLOCK_LEN;
 use crate::kv::place::UNIT;
 use crate::kv::record::{Header, Salt, Stamp, State, checksum_of, header_checksum};
+use crate::placement::WriteKind;
 use crate::pool::Pool;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -19,6 +20,8 @@ pub(super) struct Open {
     pub number: SegmentId,
     /// Sequence of the segment: identifies this use of it.
     pub sequence: u64,
+    /// Whether it takes what users write or what reclaim copies: decided when it was opened.
+    pub kind: WriteKind,
     /// Content of the blocks of the segment so far.
     pub blocks: Vec<Bytes>,
     /// Entries of its future summary.
@@ -51,10 +54,11 @@ pub(super) struct Open {
 
 impl Open {
     /// An empty segment of `limit` blocks.
-    pub(super) fn new(head: Head, of: EndOf, limit: u32, pool: &mut Pool) -> Open {
+    pub(super) fn new(head: Head, kind: WriteKind, of: EndOf, limit: u32, pool: &mut Pool) -> Open {
         let mut open = Open {
             number: of.number,
             sequence: head.sequence,
+            kind,
             blocks: pool.list(),
             entries: Vec::new(),
             buried: 0,
@@ -296,7 +300,13 @@ mod tests {
         let head = Head { sequence: 1, durable: 0, is_cut: false };
         let (mut lost, mut used) = (0, 0);
         for _ in 0..50 {
-            let mut open = Open::new(head, EndOf { store: 1, number: SegmentId::new(1) }, 1024, &mut pool);
+            let mut open = Open::new(
+                head,
+                WriteKind::Data,
+                EndOf { store: 1, number: SegmentId::new(1) },
+                1024,
+                &mut pool,
+            );
             loop {
                 let bytes = any_record(&mut random);
                 let Some(at) = open.room_for(bytes) else { break };
