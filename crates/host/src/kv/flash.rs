@@ -341,7 +341,9 @@ impl Flash {
     }
 
     fn send_writes(&mut self) {
-        while let Some(Write { number, kind, block, data, .. }) = self.log.next_write() {
+        while let Some(write) = self.log.next_write() {
+            let kind = write.kind();
+            let Write { number, block, data, .. } = write;
             self.send(Writing { number, kind, block, data, is_optional: false });
         }
     }

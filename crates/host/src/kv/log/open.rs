@@ -6,7 +6,6 @@ use crate::block::Bytes;
 use crate::disk::BLOCK_LEN;
 use crate::kv::place::UNIT;
 use crate::kv::record::{Header, Salt, Stamp, State, checksum_of, header_checksum};
-use crate::placement::WriteKind;
 use crate::pool::Pool;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -20,8 +19,6 @@ pub(super) struct Open {
     pub number: SegmentId,
     /// Sequence of the segment: identifies this use of it.
     pub sequence: u64,
-    /// Whether it takes what users write or what reclaim copies: decided when it was opened.
-    pub kind: WriteKind,
     /// Content of the blocks of the segment so far.
     pub blocks: Vec<Bytes>,
     /// Entries of its future summary.
@@ -54,11 +51,10 @@ pub(super) struct Open {
 
 impl Open {
     /// An empty segment of `limit` blocks.
-    pub(super) fn new(head: Head, kind: WriteKind, of: EndOf, limit: u32, pool: &mut Pool) -> Open {
+    pub(super) fn new(head: Head, of: EndOf, limit: u32, pool: &mut Pool) -> Open {
         let mut open = Open {
             number: of.number,
             sequence: head.sequence,
-            kind,
             blocks: pool.list(),
             entries: Vec::new(),
             buried: 0,
