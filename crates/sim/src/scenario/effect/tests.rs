@@ -330,6 +330,7 @@ fn handles_need_a_layer_that_names_them() {
     scenario.kv.enabled = true;
     assert_eq!(effective(&scenario), [true, false, false]);
     (scenario.kv.enabled, scenario.array.drives) = (false, 3);
+    scenario.array.layout = LayoutKind::Raid0;
     assert_eq!(effective(&scenario), [false, false, false], "raid0 has no parity");
     scenario.array.layout = LayoutKind::Raid5;
     assert_eq!(effective(&scenario), [true, false, false]);
