@@ -361,3 +361,66 @@ const PREDICTION_ERROR: &str = "Root mean square of what those predictions were 
 const RETRIED: &str =
     "make some on its file system; nothing is written until then, and it is tried again every second";
 const GROWS: &str = "a text takes all";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drive::Answers;
+    use tailcut_base::fdp::HandleId;
+    use tailcut_base::{Class, Op, Time};
+    use tailcut_host::{Bytes, Mirror, Request};
+    use tailcut_ssd::{Preset, Ssd};
+
+    /// A small drive with this number of handles that 16 MiB were written to, all by the last one.
+    fn written(handles: u32) -> AnyDrive {
+        let mut config = Preset::Pm9a3.config();
+        (config.geometry.channels, config.geometry.chips) = (2, 1);
+        (config.geometry.blocks, config.geometry.pages) = (64, 24);
+        (config.superblock.erases, config.ftl.spare) = (1, 400_000);
+        (config.buffer.size, config.fdp.handles) = (4 << 20, handles);
+        let mut drive = EmulatedSsd::inline(Ssd::new(&config, 1, false));
+        let (handle, mut now, mut answers) = (HandleId::new(handles - 1), Time::ZERO, Answers::default());
+        for number in 0..256u64 {
+            let (op, class, mirror) = (Op::Write, Class::DEFAULT, Mirror::Any);
+            let (block, blocks, data) = (number * 16, 16, vec![Bytes::zeroed(); 16]);
+            let (id, fua, fail_fast) = (number as u32, false, false);
+            let write = Request { id, op, fua, class, fail_fast, mirror, handle, block, blocks, data };
+            drive.submit(now, write);
+            while answers.responses.len() <= number as usize {
+                now = now.max(drive.next_event());
+                assert_ne!(now, Time::NEVER, "a write is answered");
+                drive.poll(now, &mut answers);
+            }
+        }
+        AnyDrive::Emulated(Box::new(drive))
+    }
+
+    #[test]
+    fn what_was_written_is_counted_by_handle() {
+        let drive = written(3);
+        let lines = |text: String| text.lines().map(String::from).collect::<Vec<_>>();
+        let of_handles = lines(status(&drive)).into_iter().filter(|line| line.starts_with("handle "));
+        let of_handles: Vec<String> = of_handles.collect();
+        assert_eq!(of_handles[0], "handle 0: 0 B written, 0 B moved, 0 reclaim units emptied");
+        assert!(of_handles.len() == 3 && !of_handles[2].contains(" 0 B written"), "{of_handles:?}");
+        let mut metrics = Metrics::default();
+        count(&drive, &mut metrics);
+        let metrics = lines(metrics.to_string());
+        let written = |handle: u32| {
+            let start =
+                format!("tailcut_drive_handle_written_bytes_total{{member=\"0\",handle=\"{handle}\"}} ");
+            let value = metrics.iter().find_map(|line| line.strip_prefix(start.as_str()));
+            value.and_then(|value| value.parse::<u64>().ok())
+        };
+        assert_eq!([0, 1, 3].map(written), [Some(0), Some(0), None]);
+        assert!(written(2).is_some_and(|bytes| bytes > 0 && bytes <= 16 << 20), "{metrics:#?}");
+    }
+
+    #[test]
+    fn a_drive_without_handles_counts_none() {
+        let drive = written(1);
+        let mut metrics = Metrics::default();
+        count(&drive, &mut metrics);
+        assert!(!status(&drive).contains("handle") && !metrics.to_string().contains("handle"));
+    }
+}

@@ -22,6 +22,7 @@ use gate::NO_EPOCH;
 use room::Refused;
 use std::collections::VecDeque;
 use tailcut_base::control::Control;
+use tailcut_base::fdp::HandleId;
 use tailcut_base::id;
 use tailcut_base::ids::{IdVec, Slab};
 use tailcut_base::{Cause, Class, Nanos, Op, Spans, Status, Time};
@@ -355,7 +356,10 @@ impl<B> Drives<B> {
         if op == Op::Read && data.capacity() == 0 {
             data = self.memory();
         }
-        let handle = kind.handle(self.members[drive].disk.handles);
+        let handle = match op {
+            Op::Write => kind.handle(self.members[drive].disk.handles),
+            Op::Read | Op::Trim | Op::Flush => HandleId::FIRST,
+        };
         self.sent.push((
             drive,
             Request { id, op, fua, class, fail_fast, mirror: Mirror::Any, handle, block, blocks, data },
