@@ -296,13 +296,7 @@ mod tests {
         let head = Head { sequence: 1, durable: 0, is_cut: false };
         let (mut lost, mut used) = (0, 0);
         for _ in 0..50 {
-            let mut open = Open::new(
-                head,
-                WriteKind::Data,
-                EndOf { store: 1, number: SegmentId::new(1) },
-                1024,
-                &mut pool,
-            );
+            let mut open = Open::new(head, EndOf { store: 1, number: SegmentId::new(1) }, 1024, &mut pool);
             loop {
                 let bytes = any_record(&mut random);
                 let Some(at) = open.room_for(bytes) else { break };
