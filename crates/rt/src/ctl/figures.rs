@@ -375,7 +375,7 @@ mod tests {
     fn written(handles: u32) -> AnyDrive {
         let mut config = Preset::Pm9a3.config();
         (config.geometry.channels, config.geometry.chips) = (2, 1);
-        (config.geometry.blocks, config.geometry.pages) = (64, 24);
+        (config.geometry.blocks, config.geometry.pages) = (64, 96);
         (config.superblock.erases, config.ftl.spare) = (1, 400_000);
         (config.buffer.size, config.fdp.handles) = (4 << 20, handles);
         let mut drive = EmulatedSsd::inline(Ssd::new(&config, 1, false));
