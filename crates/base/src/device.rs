@@ -193,6 +193,9 @@ pub struct Identify {
     pub block_sectors: u32,
     /// True if completed writes can be lost on power failure until they are flushed.
     pub volatile_cache: bool,
+    /// Reclaim unit handles that writes can name (Linux: `max_write_streams`), 1 …
+    /// [`HANDLES_MAX`](crate::fdp::HANDLES_MAX); 1 on a device without data placement.
+    pub handles: u32,
 }
 
 /// A storage device as a state machine: its driver passes the time, and the device reports when its next

@@ -16,6 +16,11 @@ crate::id! {
     pub struct HandleId;
 }
 
+impl HandleId {
+    /// The handle of writes that name none, and the only one of a device without data placement.
+    pub const FIRST: HandleId = HandleId(0);
+}
+
 crate::choice! {
     /// Where collection puts the data of a handle.
     pub enum Isolation {

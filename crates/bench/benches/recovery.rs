@@ -35,7 +35,7 @@ fn main() {
     let segments = items * (256 + 32) * 21 / 20 / (u64::from(settings.segment_blocks) * BLOCK_BYTES) + 16;
     let blocks = segments * u64::from(settings.segment_blocks);
     let mut memory = Memory(vec![Bytes::ZEROS; blocks as usize]);
-    let shape = Disk { blocks, depth: 64, most_blocks: 256, volatile_cache: false, copies: 1 };
+    let shape = Disk { blocks, depth: 64, most_blocks: 256, volatile_cache: false, copies: 1, handles: 1 };
 
     let mut engine = open(&mut memory, settings, &shape, OpenMode::Create { store: 1, seed: 7 });
     (0..items).for_each(|number| write(&mut engine, &mut memory, number));

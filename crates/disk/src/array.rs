@@ -30,6 +30,7 @@ use std::collections::BTreeMap;
 use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::control::ControlReply;
 use tailcut_base::device::{BLOCK_BYTES, BLOCK_LEN, BLOCK_SECTORS};
+use tailcut_base::fdp::HandleId;
 use tailcut_base::ids::{Id, Slab};
 use tailcut_base::random::Stream;
 use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
@@ -431,6 +432,7 @@ fn member(disk: &Disk) -> Member {
         most_blocks: to_u32(MOST_SECTORS / BLOCK_SECTORS),
         volatile_cache: disk.config().volatile_cache_bytes() > 0,
         copies: 1,
+        handles: 1,
     }
 }
 
@@ -442,7 +444,18 @@ fn identity(seed: u64, replaced: u32) -> u128 {
 
 fn request(id: u32, op: Op, block: u64, blocks: u32) -> Request<Bytes> {
     let (class, mirror) = (Class::DEFAULT, Mirror::Any);
-    Request { id, op, fua: false, class, fail_fast: false, mirror, block, blocks, data: Vec::new() }
+    Request {
+        id,
+        op,
+        fua: false,
+        class,
+        fail_fast: false,
+        mirror,
+        handle: HandleId::FIRST,
+        block,
+        blocks,
+        data: Vec::new(),
+    }
 }
 
 /// The operation of a disk that a request of the array is.

@@ -3,9 +3,10 @@
 //! Both sides of an array use the same types. Data travels with requests and responses as a list of
 //! [`Block`](crate::Block)s, so the same code moves bytes and fingerprints.
 
-use tailcut_base::cast::to_u32;
+use tailcut_base::cast::{to_u8, to_u32};
 use tailcut_base::device::Identify;
 pub use tailcut_base::device::{BLOCK_BYTES, BLOCK_LEN, BLOCK_SECTORS};
+use tailcut_base::fdp::HandleId;
 use tailcut_base::{Class, Command, CommandId, Nanos, Op, Spans, Status};
 
 /// Properties of a disk.
@@ -22,6 +23,9 @@ pub struct Disk {
     /// Number of ways to read each block that do not share a drive: 1 without redundancy, 2 with parity, and
     /// as many as there are copies. See [`Mirror`].
     pub copies: u8,
+    /// Reclaim unit handles that writes can name; 1 on a disk without data placement. See
+    /// [`tailcut_base::fdp`].
+    pub handles: u32,
 }
 
 impl Disk {
@@ -33,6 +37,7 @@ impl Disk {
             most_blocks: to_u32((u64::from(identity.max_sectors) / BLOCK_SECTORS).max(1)),
             volatile_cache: identity.volatile_cache,
             copies: 1,
+            handles: identity.handles.max(1),
         }
     }
 }
@@ -87,6 +92,9 @@ pub struct Request<B> {
     pub fail_fast: bool,
     /// Which copy serves a read; [`Mirror::Any`] for any other operation.
     pub mirror: Mirror,
+    /// The reclaim unit handle by which a write is placed; ignored for any other operation, and by disks
+    /// without data placement.
+    pub handle: HandleId,
     /// First block; 0 for a flush.
     pub block: u64,
     /// Number of blocks; at least 1 except for a flush.
@@ -107,7 +115,7 @@ impl<B> Request<B> {
             fua: self.fua,
             class: self.class,
             fail_fast: self.fail_fast,
-            stream: 0,
+            stream: to_u8(self.handle.get()),
             queue: 0,
             sector: self.block * BLOCK_SECTORS,
             sectors: self.blocks * to_u32(BLOCK_SECTORS),

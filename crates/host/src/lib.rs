@@ -14,11 +14,13 @@ pub mod disk;
 pub mod kv;
 pub mod mutation;
 pub mod path;
+pub mod placement;
 pub mod pool;
 pub mod unaligned;
 pub mod wire;
 
 pub use block::{Block, Bytes, Fingerprint};
 pub use disk::{BLOCK_BYTES, BLOCK_LEN, BLOCK_SECTORS, Disk, Mirror, Request, Response};
+pub use placement::{PlacementPolicy, Placer, WriteKind};
 pub use pool::Pool;
 pub use unaligned::Unaligned;

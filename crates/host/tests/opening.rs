@@ -2,6 +2,7 @@
 //! never accepted.
 
 use tailcut_base::control::ControlReply;
+use tailcut_base::fdp::HandleId;
 use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
 use tailcut_host::array::mutation::Invariant;
 use tailcut_host::array::{
@@ -27,6 +28,7 @@ impl Shelf {
             most_blocks: 32,
             volatile_cache: false,
             copies: 1,
+            handles: 1,
         };
         self.0.iter().map(disk).collect()
     }
@@ -161,6 +163,7 @@ fn request(op: Op, blocks: u32, data: Vec<Bytes>) -> Request<Bytes> {
         class: Class::DEFAULT,
         fail_fast: false,
         mirror: Mirror::Any,
+        handle: HandleId::FIRST,
         block: 0,
         blocks,
         data,

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use tailcut_base::control::ControlReply;
+use tailcut_base::fdp::HandleId;
 use tailcut_base::ids::Id;
 use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
 use tailcut_host::array::drives::RETRY_AFTER;
@@ -52,7 +53,7 @@ struct Harness {
 const LATENCY: Nanos = Nanos::micros(50);
 
 fn disks(config: &ArrayConfig) -> Vec<Disk> {
-    let disk = Disk { blocks: 480, depth: 8, most_blocks: 16, volatile_cache: true, copies: 1 };
+    let disk = Disk { blocks: 480, depth: 8, most_blocks: 16, volatile_cache: true, copies: 1, handles: 1 };
     vec![disk; config.drives as usize]
 }
 
@@ -159,7 +160,18 @@ impl Harness {
         let (id, class) = (self.next, Class::DEFAULT);
         self.next += 1;
         let mirror = Mirror::Any;
-        let request = Request { id, op, fua: false, class, fail_fast: false, mirror, block, blocks, data };
+        let request = Request {
+            id,
+            op,
+            fua: false,
+            class,
+            fail_fast: false,
+            mirror,
+            handle: HandleId::FIRST,
+            block,
+            blocks,
+            data,
+        };
         self.array.submit(self.now, request).expect("there is a slot");
         id
     }

@@ -12,6 +12,7 @@ use tailcut_rt::{Announcement, Answers, Drive};
 ///
 /// # Examples
 /// ```
+/// use tailcut_base::fdp::HandleId;
 /// use tailcut_base::{Class, Nanos, Op, Time};
 /// use tailcut_host::{Mirror, Request};
 /// use tailcut_path::FixedDrive;
@@ -19,7 +20,8 @@ use tailcut_rt::{Announcement, Answers, Drive};
 ///
 /// let mut drive = FixedDrive::new(Nanos::micros(10), 8);
 /// let (op, class, mirror, data) = (Op::Read, Class::DEFAULT, Mirror::Any, Vec::new());
-/// let read = Request { id: 7, op, fua: false, class, fail_fast: false, mirror, block: 9, blocks: 1, data };
+/// let (fua, fail_fast, handle) = (false, false, HandleId::FIRST);
+/// let read = Request { id: 7, op, fua, class, fail_fast, mirror, handle, block: 9, blocks: 1, data };
 /// drive.submit(Time(500), read);
 /// let mut answers = Answers::default();
 /// drive.poll(Time(10_499), &mut answers);
@@ -68,6 +70,7 @@ impl Drive for FixedDrive {
             max_sectors: 8192 * BLOCK_SECTORS as u32,
             block_sectors: BLOCK_SECTORS as u32,
             volatile_cache: false,
+            handles: 1,
         }
     }
 

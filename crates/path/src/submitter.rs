@@ -3,6 +3,7 @@
 use super::control::{BenchControl, Meter};
 use super::core_queue::{CoreQueue, PendingWakeups};
 use super::sync::pause;
+use tailcut_base::fdp::HandleId;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::random::Stream;
 use tailcut_base::{Class, Op, Status, Time};
@@ -123,7 +124,18 @@ impl Reaper {
 
 fn read(slot: RequestId, block: u64, data: Vec<Bytes>) -> Request<Bytes> {
     let (class, fua, fail_fast) = (Class::DEFAULT, false, false);
-    Request { id: slot, op: Op::Read, fua, class, fail_fast, mirror: Mirror::Any, block, blocks: 1, data }
+    Request {
+        id: slot,
+        op: Op::Read,
+        fua,
+        class,
+        fail_fast,
+        mirror: Mirror::Any,
+        handle: HandleId::FIRST,
+        block,
+        blocks: 1,
+        data,
+    }
 }
 
 /// Checks a response; returns its memory for the next request.

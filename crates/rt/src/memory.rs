@@ -11,13 +11,15 @@ use tailcut_host::{BLOCK_SECTORS, Bytes, Request, Response};
 ///
 /// # Examples
 /// ```
+/// use tailcut_base::fdp::HandleId;
 /// use tailcut_base::{Class, Op, Status, Time};
 /// use tailcut_host::{Mirror, Request};
 /// use tailcut_rt::{Answers, Drive, MemoryDrive};
 ///
 /// let mut drive = MemoryDrive::new(100, 8);
 /// let (op, class, mirror, data) = (Op::Read, Class::DEFAULT, Mirror::Any, Vec::new());
-/// let read = Request { id: 7, op, fua: false, class, fail_fast: false, mirror, block: 9, blocks: 1, data };
+/// let (fua, fail_fast, handle) = (false, false, HandleId::FIRST);
+/// let read = Request { id: 7, op, fua, class, fail_fast, mirror, handle, block: 9, blocks: 1, data };
 /// drive.submit(Time::ZERO, read);
 /// let mut answers = Answers::default();
 /// drive.poll(Time::ZERO, &mut answers);
@@ -68,6 +70,7 @@ impl Drive for MemoryDrive {
             max_sectors: 8192 * BLOCK_SECTORS as u32,
             block_sectors: BLOCK_SECTORS as u32,
             volatile_cache: false,
+            handles: 1,
         }
     }
 
@@ -111,6 +114,7 @@ impl Drive for MemoryDrive {
 mod tests {
     use super::*;
     use tailcut_base::Class;
+    use tailcut_base::fdp::HandleId;
     use tailcut_host::Block;
     use tailcut_host::Mirror;
 
@@ -119,7 +123,18 @@ mod tests {
         let (class, fua, fail_fast) = (Class::DEFAULT, false, false);
         drive.submit(
             Time::ZERO,
-            Request { id: 7, op, fua, class, fail_fast, mirror: Mirror::Any, block, blocks, data },
+            Request {
+                id: 7,
+                op,
+                fua,
+                class,
+                fail_fast,
+                mirror: Mirror::Any,
+                handle: HandleId::FIRST,
+                block,
+                blocks,
+                data,
+            },
         );
         let mut answers = Answers::default();
         drive.poll(Time::ZERO, &mut answers);

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use tailcut_base::fdp::HandleId;
 use tailcut_base::random::Stream;
 use tailcut_base::{Class, Op, Status, Time};
 use tailcut_host::array::{ArrayConfig, Consent, LayoutKind};
@@ -90,7 +91,18 @@ impl User {
 fn request(id: u32, op: Op, block: u64, data: Vec<Bytes>) -> Request<Bytes> {
     let (class, fua, fail_fast) = (Class::DEFAULT, false, false);
     let blocks = u32::from(op != Op::Flush);
-    Request { id, op, fua, class, fail_fast, mirror: Mirror::Any, block, blocks, data }
+    Request {
+        id,
+        op,
+        fua,
+        class,
+        fail_fast,
+        mirror: Mirror::Any,
+        handle: HandleId::FIRST,
+        block,
+        blocks,
+        data,
+    }
 }
 
 /// The child: writes until it is killed, and reports what is durable. Does nothing when run on its own.

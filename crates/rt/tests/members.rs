@@ -1,6 +1,7 @@
 //! Outdated drives: a replaced drive comes back, and the halves of an array are used separately.
 
 use std::path::{Path, PathBuf};
+use tailcut_base::fdp::HandleId;
 use tailcut_base::{Class, Op, Status, Time};
 use tailcut_host::array::{
     ArrayConfig, Condition, Consent, DriveId, LayoutKind, MemberId, OpenError, StaleCause,
@@ -76,7 +77,18 @@ impl User {
     fn ask(&mut self, op: Op, block: u64, data: Vec<Bytes>) -> Bytes {
         let (class, blocks) = (Class::DEFAULT, u32::from(op != Op::Flush));
         let mirror = Mirror::Any;
-        let request = Request { id: 0, op, fua: false, class, fail_fast: false, mirror, block, blocks, data };
+        let request = Request {
+            id: 0,
+            op,
+            fua: false,
+            class,
+            fail_fast: false,
+            mirror,
+            handle: HandleId::FIRST,
+            block,
+            blocks,
+            data,
+        };
         self.array.submit(self.clock.now(), request);
         let mut answers = Answers::default();
         loop {

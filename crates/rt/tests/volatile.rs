@@ -59,6 +59,7 @@ impl Drive for Volatile {
             max_sectors: 64 * BLOCK_SECTORS as u32,
             block_sectors: BLOCK_SECTORS as u32,
             volatile_cache: true,
+            handles: 1,
         }
     }
 

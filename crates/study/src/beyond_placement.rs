@@ -3,12 +3,14 @@
 //!
 //! A small drive with the flash of `pm9a3-960` under four loads of writes whose data dies at different times,
 //! beside reads of all of it. Each load runs with everything behind one handle, with a handle for each kind
-//! of data that collection may mix again, and with handles that stay isolated; and without suspension.
+//! of data that collection may mix again, with handles that stay isolated, and with handles chosen by a host
+//! that knows addresses and lengths only; the first three without suspension as well.
 
 use super::{Options, Row, Study};
 use tailcut_base::config::Choice;
 use tailcut_base::fdp::Isolation;
 use tailcut_base::{Nanos, Op};
+use tailcut_host::PlacementPolicy;
 use tailcut_sim::Scenario;
 use tailcut_sim::measured::{Measured, Run, find};
 use tailcut_sim::report::Tail;
@@ -48,11 +50,20 @@ const LOADS: [Load; 5] = [
 enum Kind {
     /// One for all.
     None,
-    Initially,
-    Persistently,
+    /// Each source names its own.
+    Named(Isolation),
+    /// The host chooses, and knows addresses and lengths only; initially isolated.
+    Chosen(PlacementPolicy),
 }
 
-const KINDS: [Kind; 3] = [Kind::None, Kind::Initially, Kind::Persistently];
+const KINDS: [Kind; 6] = [
+    Kind::None,
+    Kind::Named(Isolation::Initially),
+    Kind::Named(Isolation::Persistently),
+    Kind::Chosen(PlacementPolicy::Size),
+    Kind::Chosen(PlacementPolicy::Recency),
+    Kind::Chosen(PlacementPolicy::Sequence),
+];
 
 /// Classes of data, and handles.
 const CLASSES: u32 = 5;
@@ -160,13 +171,13 @@ impl Load {
         };
         (device.fdp.handles, device.fdp.isolation) = match kind {
             Kind::None => (1, Isolation::Initially),
-            Kind::Initially => (handles, Isolation::Initially),
-            Kind::Persistently => (handles, Isolation::Persistently),
+            Kind::Named(isolation) => (handles, isolation),
+            Kind::Chosen(_) => (handles, Isolation::Initially),
         };
         let bytes = device.user_bytes();
         let mut writers = self.writers(bytes).into_iter().map(|writer| match kind {
-            Kind::None => SyntheticConfig { stream: 0, ..writer },
-            _ => writer,
+            Kind::Named(_) => writer,
+            Kind::None | Kind::Chosen(_) => SyntheticConfig { stream: 0, ..writer },
         });
         // All data is overwritten as often before the measurement as it takes to forget how it was prepared.
         let times = if options.quick { 3 } else { 5 };
@@ -189,6 +200,9 @@ impl Load {
             run: Limits { ramp, duration: ramp + length, ..Limits::NONE },
             ..Scenario::default()
         };
+        if let Kind::Chosen(policy) = kind {
+            scenario.placement.policy = policy;
+        }
         (scenario.beside.enabled, scenario.beside.source) = (true, writers.next().expect("it writes"));
         for (place, source) in writers.enumerate() {
             scenario.further.enable(place, source);
@@ -210,16 +224,20 @@ impl Kind {
     fn name(self) -> &'static str {
         match self {
             Kind::None => "one handle",
-            Kind::Initially => "handles, initially isolated",
-            Kind::Persistently => "handles, persistently isolated",
+            Kind::Named(Isolation::Initially) => "handles, initially isolated",
+            Kind::Named(Isolation::Persistently) => "handles, persistently isolated",
+            Kind::Chosen(PlacementPolicy::Named) => "handles as named",
+            Kind::Chosen(PlacementPolicy::Size) => "handles by size of the write",
+            Kind::Chosen(PlacementPolicy::Recency) => "handles by recency of the address",
+            Kind::Chosen(PlacementPolicy::Sequence) => "handles by sequence",
         }
     }
 
     fn id(self) -> &'static str {
         match self {
             Kind::None => "none",
-            Kind::Initially => Isolation::Initially.name(),
-            Kind::Persistently => Isolation::Persistently.name(),
+            Kind::Named(isolation) => isolation.name(),
+            Kind::Chosen(policy) => policy.name(),
         }
     }
 }
@@ -227,7 +245,9 @@ impl Kind {
 /// The loads that are run, and whether reads suspend programs.
 fn cases(options: &Options) -> Vec<(Load, Kind, bool)> {
     let suspending: &[bool] = if options.quick { &[true] } else { &[true, false] };
-    let kinds = |load: Load, suspends: bool| KINDS.iter().map(move |&kind| (load, kind, suspends));
+    let of = |suspends: bool| if suspends { &KINDS[..] } else { &KINDS[..3] };
+    let kinds =
+        move |load: Load, suspends: bool| of(suspends).iter().map(move |&kind| (load, kind, suspends));
     let loads = |suspends: bool| LOADS.iter().flat_map(move |&load| kinds(load, suspends));
     suspending.iter().flat_map(|&suspends| loads(suspends)).collect()
 }
@@ -277,8 +297,11 @@ impl Study for Placement {
             let measured = find(done, &load.label(kind, suspends));
             let none = find(done, &load.label(Kind::None, suspends));
             let drive = &measured.report.drive;
-            let published = load.published().filter(|_| suspends && kind != Kind::Initially);
-            let published = published.map(|[without, with]| if kind == Kind::None { without } else { with });
+            let published = load.published().filter(|_| suspends).and_then(|[without, with]| match kind {
+                Kind::None => Some(without),
+                Kind::Named(Isolation::Persistently) => Some(with),
+                _ => None,
+            });
             let row =
                 Row::new(&*case, "write amplification", "x", drive.write_amplification).paper(published);
             let row = match load {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use tailcut_base::cast::low_u32;
 use tailcut_base::control::ControlReply;
+use tailcut_base::fdp::HandleId;
 use tailcut_base::random::Stream;
 use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
 use tailcut_host::array::{Array, ArrayConfig, DriveId, LayoutKind};
@@ -49,7 +50,7 @@ impl Harness {
     pub fn new(load: Load) -> Harness {
         let Load { layout, groups, drives, blocks, .. } = load;
         let config = ArrayConfig { layout, groups, drives, depth: DEPTH, ..ArrayConfig::default() };
-        let disk = Disk { blocks, depth: 32, most_blocks: 256, volatile_cache: false, copies: 1 };
+        let disk = Disk { blocks, depth: 32, most_blocks: 256, volatile_cache: false, copies: 1, handles: 1 };
         let disks = vec![disk; drives as usize];
         Harness {
             array: Array::fresh(&config, &disks),
@@ -115,6 +116,7 @@ impl Harness {
             class,
             fail_fast: false,
             mirror: Mirror::Any,
+            handle: HandleId::FIRST,
             block,
             blocks: 1,
             data,

@@ -3,6 +3,7 @@
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
 use std::time::Duration;
+use tailcut_base::fdp::HandleId;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::random::Stream;
 use tailcut_base::{Cause, Class, Nanos, Op, Status, Time};
@@ -169,7 +170,18 @@ impl Harness {
     fn submit(&mut self, id: u32, op: Op, block: u64, data: Vec<Bytes>) {
         let blocks = data.len().max(1) as u32;
         let (class, fua, fail_fast) = (Class::DEFAULT, false, false);
-        let request = Request { id, op, fua, class, fail_fast, mirror: Mirror::Any, block, blocks, data };
+        let request = Request {
+            id,
+            op,
+            fua,
+            class,
+            fail_fast,
+            mirror: Mirror::Any,
+            handle: HandleId::FIRST,
+            block,
+            blocks,
+            data,
+        };
         self.drive.submit(self.clock.now(), request);
     }
 

@@ -33,6 +33,7 @@ impl Device for Instant {
             max_sectors: 65_536,
             block_sectors: 1,
             volatile_cache: false,
+            handles: 1,
         }
     }
 

@@ -58,6 +58,11 @@ fn a_policy_is_added_as_told() {
     follow("guide/6-add-a-policy.md");
 }
 
+#[test]
+fn data_is_placed_as_told() {
+    follow("guide/7-place-by-handle.md");
+}
+
 /// The changes of the page are applied, one after the other, to a copy of the crates that they change.
 #[test]
 fn added_policies_compile() {

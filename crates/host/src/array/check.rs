@@ -41,26 +41,48 @@ pub(super) mod tests {
     use crate::Fingerprint;
     use crate::array::{ArrayConfig, LayoutKind};
     use crate::disk::{Disk, Mirror, Request, Response};
+    use std::collections::BTreeSet;
     use tailcut_base::config::Choice;
     use tailcut_base::control::ControlReply;
+    use tailcut_base::fdp::HandleId;
     use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
 
     /// An array over drives that answer in turn, with everything that has been asked of it.
     pub(in crate::array) struct Served {
         pub array: Array<Fingerprint>,
         now: Time,
+        /// The handle of every request to a drive, with its operation.
+        named: Vec<(Op, HandleId)>,
     }
 
     impl Served {
         pub(crate) fn new(layout: LayoutKind) -> Served {
+            Served::over(layout, 1)
+        }
+
+        /// Over drives with this number of reclaim unit handles.
+        fn over(layout: LayoutKind, handles: u32) -> Served {
             let config = ArrayConfig { layout, drives: 4, ..ArrayConfig::default() };
-            let disk = Disk { blocks: 40_000, depth: 4, most_blocks: 64, volatile_cache: true, copies: 1 };
-            Served { array: Array::fresh(&config, &vec![disk; 4]), now: Time::ZERO }
+            let disk =
+                Disk { blocks: 40_000, depth: 4, most_blocks: 64, volatile_cache: true, copies: 1, handles };
+            let array = Array::fresh(&config, &vec![disk; 4]);
+            Served { array, now: Time::ZERO, named: Vec::new() }
+        }
+
+        /// The handles that its writes have named, in order and each once.
+        fn handles_named(&self) -> Vec<u32> {
+            let writes = self.named.iter().filter(|(op, _)| *op == Op::Write);
+            let handles: BTreeSet<u32> = writes.map(|(_, handle)| handle.get()).collect();
+            handles.into_iter().collect()
         }
 
         /// One that has written, and rests.
         pub(crate) fn rested(layout: LayoutKind) -> Served {
-            let mut served = Served::new(layout);
+            Served::new(layout).written()
+        }
+
+        fn written(self) -> Served {
+            let mut served = self;
             for block in 0..200 {
                 served.submit(Op::Write, block * 7 % 150);
                 served.array.check().expect("its invariants hold while it works");
@@ -72,8 +94,18 @@ pub(super) mod tests {
         pub(crate) fn submit(&mut self, op: Op, block: u64) {
             let data = if op == Op::Write { vec![Fingerprint(7)] } else { Vec::new() };
             let (class, mirror) = (Class::DEFAULT, Mirror::Any);
-            let request =
-                Request { id: 0, op, fua: false, class, fail_fast: false, mirror, block, blocks: 1, data };
+            let request = Request {
+                id: 0,
+                op,
+                fua: false,
+                class,
+                fail_fast: false,
+                mirror,
+                handle: HandleId::FIRST,
+                block,
+                blocks: 1,
+                data,
+            };
             self.now += Nanos::micros(1);
             while self.array.submit(self.now, request.clone()).is_err() {
                 assert!(self.step(), "a request is taken at last");
@@ -93,6 +125,7 @@ pub(super) mod tests {
                 return true;
             }
             let (drive, request) = self.array.sent().remove(0);
+            self.named.push((request.op, request.handle));
             let Request { id, op, blocks, mut data, .. } = request;
             if op == Op::Read {
                 data.resize(blocks as usize, Fingerprint(7));
@@ -130,6 +163,27 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn each_kind_of_write_names_a_handle_of_its_own() {
+        for layout in LayoutKind::all().iter().copied() {
+            let of = |handles: u32| {
+                let served = Served::over(layout, handles).written();
+                let is_first = |(op, handle): &(Op, HandleId)| *op == Op::Write || *handle == HandleId::FIRST;
+                assert!(served.named.iter().all(is_first), "{layout}: only writes name handles");
+                served.handles_named()
+            };
+            let named = of(8);
+            match layout {
+                LayoutKind::Raid0 => assert_eq!(named, [0]),
+                LayoutKind::Raid4 | LayoutKind::Raid5 => assert_eq!(named, [0, 1], "{layout}"),
+                // Nothing was moved yet.
+                _ => assert!(named.contains(&0) && !named.contains(&1), "{layout}: {named:?}"),
+            }
+            assert_eq!(of(1), [0], "{layout}");
+            assert!(of(2).iter().all(|&handle| handle < 2), "{layout}");
+        }
+    }
+
+    #[test]
     fn a_request_that_is_never_answered_is_found() {
         let mut served = Served::rested(LayoutKind::Raid5);
         let lost = Request {
@@ -139,6 +193,7 @@ pub(super) mod tests {
             class: Class::DEFAULT,
             fail_fast: false,
             mirror: Mirror::Any,
+            handle: HandleId::FIRST,
             block: 0,
             blocks: 1,
             data: Vec::new(),

@@ -13,6 +13,7 @@ use crate::array::{DriveId, RGroups};
 use crate::check::ensure;
 use crate::disk::Disk;
 use crate::mutation::{Invariant, holds};
+use crate::placement::WriteKind;
 use tailcut_base::control::Control;
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::{Class, Op, Spans, Status, Time};
@@ -341,7 +342,16 @@ impl<B: Block> Core<B> {
         let superblock = MemberSuperblock { member: drive, ..superblock.clone() };
         let (class, block) = (Class::DEFAULT, superblock.generation % SUPERBLOCK_BLOCKS);
         let data = vec![B::encode(&superblock.encode())];
-        let ask = Ask { op: Op::Write, fua: true, fail_fast: false, class, block, blocks: 1, data };
+        let ask = Ask {
+            op: Op::Write,
+            fua: true,
+            fail_fast: false,
+            class,
+            kind: WriteKind::Metadata,
+            block,
+            blocks: 1,
+            data,
+        };
         self.drives.ask(now, drive, Priority::Read, Owner::MemberSuperblock, ask);
     }
 

@@ -78,15 +78,19 @@ use token_scheduling::EpochFigures;
 ///
 /// # Examples
 /// ```
+/// use tailcut_base::fdp::HandleId;
 /// use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
 /// use tailcut_host::array::{Array, ArrayConfig};
 /// use tailcut_host::{Disk, Fingerprint, Mirror, Request, Response};
 ///
 /// let config = ArrayConfig { drives: 4, ..ArrayConfig::default() };
-/// let disk = Disk { blocks: 1 << 16, depth: 32, most_blocks: 256, volatile_cache: false, copies: 1 };
+/// let (volatile_cache, handles) = (false, 1);
+/// let disk = Disk { blocks: 1 << 16, depth: 32, most_blocks: 256, volatile_cache, copies: 1, handles };
 /// let mut array = Array::<Fingerprint>::fresh(&config, &vec![disk; 4]);
 /// let (op, class, mirror, data) = (Op::Read, Class::DEFAULT, Mirror::Any, Vec::new());
-/// let read = Request { id: 7, op, fua: false, class, fail_fast: false, mirror, block: 9, blocks: 1, data };
+/// let handle = HandleId::FIRST;
+/// let read =
+///     Request { id: 7, op, fua: false, class, fail_fast: false, mirror, handle, block: 9, blocks: 1, data };
 /// array.submit(Time::ZERO, read).expect("it accepts requests");
 ///
 /// let (drive, sent) = array.sent().pop().expect("one block is on one drive");
@@ -189,7 +193,7 @@ impl<B: Block> Array<B> {
             Kind::Epochs(epochs) => epochs.blocks(),
         };
         let (depth, copies) = (self.core.config.depth, self.core.reads.copies());
-        Disk { blocks, depth, most_blocks: MOST_BLOCKS, volatile_cache: true, copies }
+        Disk { blocks, depth, most_blocks: MOST_BLOCKS, volatile_cache: true, copies, handles: 1 }
     }
 
     /// The blocks of each drive that hold data; `None` for layouts that write a log.

@@ -9,6 +9,7 @@ use super::superblock::{FORMAT, MEMBERS_MAX, MemberSuperblock, NoSuperblock, SUP
 use super::{DriveId, numbers};
 use crate::Block;
 use crate::disk::{Disk, Request, Response};
+use crate::placement::WriteKind;
 use tailcut_base::cast::to_usize;
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::{Class, Op, Status, Time};
@@ -197,7 +198,16 @@ impl<B: Block> Opening<B> {
             for block in 0..SUPERBLOCK_BLOCKS {
                 let class = Class::DEFAULT;
                 let data = Vec::new();
-                let ask = Ask { op: Op::Read, fua: false, fail_fast: false, class, block, blocks: 1, data };
+                let ask = Ask {
+                    op: Op::Read,
+                    fua: false,
+                    fail_fast: false,
+                    class,
+                    kind: WriteKind::Data,
+                    block,
+                    blocks: 1,
+                    data,
+                };
                 drives.ask(now, drive, Priority::Read, Owner::Layout(0), ask);
             }
         }

@@ -4,13 +4,14 @@ use super::engine::Engine;
 use super::fetch::Fetching;
 use super::jobs::{Haste, Jobs};
 use super::log::format::{End, Superblock};
-use super::log::{Log, SegmentId, WriteNumber};
+use super::log::{Log, SegmentId, Write, WriteNumber};
 use super::reclaim::{Part, Reclaims};
 use super::record::{Header, State};
 use super::recovery::Stretch;
 use crate::block::Bytes;
 use crate::disk::{Request, Response};
 use crate::mutation::{Invariant, holds};
+use crate::placement::WriteKind;
 use crate::pool::Pool;
 use tailcut_base::{Nanos, Status, Time};
 
@@ -97,6 +98,7 @@ pub(super) enum Job {
 #[derive(Debug)]
 pub(super) struct Writing {
     number: WriteNumber,
+    kind: WriteKind,
     block: u64,
     /// Kept for a retry when the disk is out of space.
     data: Vec<Bytes>,
@@ -276,19 +278,19 @@ impl Engine {
 }
 
 impl Flash {
-    /// Submits a numbered write.
+    /// Submits a numbered write of ends of segments or superblocks.
     pub(super) fn write(&mut self, number: WriteNumber, block: u64, data: Vec<Bytes>) {
-        self.send(Writing { number, block, data, is_optional: false });
+        self.send(Writing { number, kind: WriteKind::Metadata, block, data, is_optional: false });
     }
 
-    /// Submits a numbered write that may fail.
+    /// Submits a numbered write of ends or summaries of segments, which may fail.
     pub(super) fn write_optional(&mut self, number: WriteNumber, block: u64, data: Vec<Bytes>) {
-        self.send(Writing { number, block, data, is_optional: true });
+        self.send(Writing { number, kind: WriteKind::Metadata, block, data, is_optional: true });
     }
 
     fn send(&mut self, writing: Writing) {
-        let (block, data) = (writing.block, writing.data.clone());
-        self.jobs.write(Job::Write(writing), Haste::Later, block, data);
+        let (kind, block, data) = (writing.kind, writing.block, writing.data.clone());
+        self.jobs.write(Job::Write(writing), Haste::Later, kind, block, data);
     }
 
     fn note_written(&mut self, now: Time, writing: Writing, status: Status, pool: &mut Pool) {
@@ -340,7 +342,9 @@ impl Flash {
 
     fn send_writes(&mut self) {
         while let Some(write) = self.log.next_write() {
-            self.write(write.number, write.block, write.data);
+            let kind = write.kind();
+            let Write { number, block, data, .. } = write;
+            self.send(Writing { number, kind, block, data, is_optional: false });
         }
     }
 
@@ -433,7 +437,7 @@ impl Flash {
         let place = 1 - self.durable_superblock;
         // Concurrent writes of one block may complete in either order.
         let after = if place == block { before } else { WriteNumber::NONE };
-        let number = self.log.write(place, data, after);
+        let number = self.log.write(WriteKind::Metadata, place, data, after);
         self.superblock_writes.last = (number, place);
         self.superblock_writes.of_flush.get_or_insert(number);
         self.send_writes();

@@ -2,8 +2,10 @@
 
 use crate::block::Bytes;
 use crate::disk::{Disk, Mirror, Request};
+use crate::placement::WriteKind;
 use std::collections::VecDeque;
 use tailcut_base::cast::to_u32;
+use tailcut_base::fdp::HandleId;
 use tailcut_base::ids::Slab;
 use tailcut_base::{Class, Op, id};
 
@@ -19,6 +21,7 @@ pub(super) struct Jobs<J> {
     depth: usize,
     most_blocks: u32,
     copies: u8,
+    handles: u32,
     /// Requests that users wait for.
     urgent: VecDeque<Request<Bytes>>,
     /// Background requests.
@@ -45,6 +48,7 @@ impl<J> Jobs<J> {
             depth: disk.depth as usize,
             most_blocks: disk.most_blocks,
             copies: disk.copies,
+            handles: disk.handles,
             urgent: VecDeque::new(),
             later: VecDeque::new(),
             under_way: 0,
@@ -87,9 +91,11 @@ impl<J> Jobs<J> {
         self.read_copy(job, Haste::Later, block, blocks, (data, Mirror::Repair(copy)));
     }
 
-    /// Queues a write.
-    pub(super) fn write(&mut self, job: J, haste: Haste, block: u64, data: Vec<Bytes>) {
+    /// Queues a write of data of this kind, to be placed by the handle of it.
+    pub(super) fn write(&mut self, job: J, haste: Haste, kind: WriteKind, block: u64, data: Vec<Bytes>) {
         self.add(job, haste, Op::Write, block, to_u32(data.len()), data);
+        let queue = if haste == Haste::Urgent { &mut self.urgent } else { &mut self.later };
+        queue.iter_mut().next_back().expect("it was added").handle = kind.handle(self.handles);
     }
 
     /// Queues a flush.
@@ -101,8 +107,18 @@ impl<J> Jobs<J> {
         debug_assert!(blocks <= self.most_blocks);
         let id = self.jobs.insert(job).get();
         let class = if haste == Haste::Urgent { Class::DEFAULT } else { BACKGROUND };
-        let request =
-            Request { id, op, fua: false, class, fail_fast: false, mirror: Mirror::Any, block, blocks, data };
+        let request = Request {
+            id,
+            op,
+            fua: false,
+            class,
+            fail_fast: false,
+            mirror: Mirror::Any,
+            handle: HandleId::FIRST,
+            block,
+            blocks,
+            data,
+        };
         match haste {
             Haste::Urgent => self.urgent.push_back(request),
             Haste::Later => self.later.push_back(request),

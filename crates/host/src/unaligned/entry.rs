@@ -7,6 +7,7 @@ use crate::disk::{BLOCK_BYTES, BLOCK_LEN, Disk, Mirror, Request};
 use crate::mutation::{Invariant, holds};
 use crate::pool::Pool;
 use tailcut_base::cast::{to_u32, to_usize};
+use tailcut_base::fdp::HandleId;
 use tailcut_base::{Op, Status};
 
 /// A request and its progress.
@@ -219,7 +220,21 @@ impl Entry {
         };
         let fua = self.ask.fua && op == Op::Write;
         let class = self.ask.class;
-        (work, Request { id, op, fua, class, fail_fast: false, mirror: Mirror::Any, block, blocks, data })
+        (
+            work,
+            Request {
+                id,
+                op,
+                fua,
+                class,
+                fail_fast: false,
+                mirror: Mirror::Any,
+                handle: HandleId::FIRST,
+                block,
+                blocks,
+                data,
+            },
+        )
     }
 
     fn issue_edge(&mut self, pool: &mut Pool) -> (Op, Work, u32, Vec<Bytes>) {

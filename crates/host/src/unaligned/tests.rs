@@ -67,7 +67,7 @@ impl ReorderingDisk {
 fn harness(random: &mut Stream, trims_to_zeros: bool) -> (Unaligned, ReorderingDisk) {
     let depth = 1 + random.below(8) as u32;
     let most_blocks = 1 + random.below(6) as u32;
-    let disk = Disk { blocks: BLOCKS, depth, most_blocks, volatile_cache: true, copies: 1 };
+    let disk = Disk { blocks: BLOCKS, depth, most_blocks, volatile_cache: true, copies: 1, handles: 1 };
     let blocks = vec![Bytes::default(); BLOCKS as usize];
     let volatile = vec![false; BLOCKS as usize];
     let whim = ReorderingDisk {

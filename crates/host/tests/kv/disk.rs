@@ -5,6 +5,12 @@ use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Op, Spans, Status};
 use tailcut_host::{Bytes, Disk, Mirror, Request, Response};
 
+/// Reclaim unit handles of the disk: for records, for copies of reclaim, and for metadata.
+const HANDLES: usize = 3;
+const METADATA: usize = 2;
+/// Blocks that hold superblocks.
+const SUPERBLOCKS: u64 = 2;
+
 /// Blocks in memory, a volatile cache, and pending requests.
 pub(crate) struct TestDisk {
     pub shape: Disk,
@@ -17,6 +23,8 @@ pub(crate) struct TestDisk {
     /// One read in this many fails.
     pub bad_reads: Option<u64>,
     pub reads: u64,
+    /// Blocks written by each reclaim unit handle.
+    pub written: [u64; HANDLES],
     /// Writes are not completed.
     pub holds_writes: bool,
     /// Writes are refused.
@@ -35,7 +43,8 @@ pub(crate) struct TestDisk {
 
 impl TestDisk {
     pub(crate) fn new(blocks: u64, volatile_cache: bool, seed: u64) -> TestDisk {
-        let shape = Disk { blocks, depth: 16, most_blocks: 8, volatile_cache, copies: 1 };
+        let shape =
+            Disk { blocks, depth: 16, most_blocks: 8, volatile_cache, copies: 1, handles: HANDLES as u32 };
         let (media, cache, waiting) = (BTreeMap::new(), Vec::new(), Vec::new());
         TestDisk {
             shape,
@@ -45,6 +54,7 @@ impl TestDisk {
             random: Stream::new(seed, "disk"),
             bad_reads: None,
             reads: 0,
+            written: [0; HANDLES],
             holds_writes: false,
             refuses_writes: false,
             fails_writes: false,
@@ -60,6 +70,12 @@ impl TestDisk {
         assert!(request.blocks <= self.shape.most_blocks);
         assert!(request.block + u64::from(request.blocks) <= self.shape.blocks, "it lies within the disk");
         assert!(self.waiting.iter().all(|other| other.id != request.id));
+        let handle = request.handle.get() as usize;
+        match request.op {
+            Op::Write if request.block < SUPERBLOCKS => assert_eq!(handle, METADATA, "superblocks are apart"),
+            Op::Write => self.written[handle] += u64::from(request.blocks),
+            _ => assert_eq!(handle, 0, "only writes name handles"),
+        }
         self.waiting.push(request);
     }
 

@@ -129,6 +129,8 @@ fn a_store_with_room_never_says_that_it_is_full() {
             assert_eq!(harness.refused, 0, "seed {seed}");
         }
         assert!(harness.engine.figures().reclaimed > 10, "seed {seed}: it has been used again and again");
+        let [records, copies, ends] = harness.disk.written;
+        assert!(records > 0 && copies > 0 && ends > 0, "seed {seed}: {:?}", harness.disk.written);
     }
 }
 

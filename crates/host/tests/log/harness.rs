@@ -4,6 +4,7 @@ use crate::log::machine::{Machine, is_heavy};
 use crate::log::model::Model;
 use std::collections::BTreeMap;
 use tailcut_base::control::ControlReply;
+use tailcut_base::fdp::HandleId;
 use tailcut_base::ids::Id;
 use tailcut_base::random::Stream;
 use tailcut_base::{Class, Op, Status, Time};
@@ -77,7 +78,7 @@ pub(super) fn with_tokens(layout: LayoutKind, groups: u32, width: u32) -> ArrayC
 }
 
 pub(super) fn disk(blocks: u64) -> Disk {
-    Disk { blocks, depth: 16, most_blocks: 32, volatile_cache: true, copies: 1 }
+    Disk { blocks, depth: 16, most_blocks: 32, volatile_cache: true, copies: 1, handles: 1 }
 }
 
 impl Harness {
@@ -150,8 +151,18 @@ impl Harness {
             }
         }
         let class = Class::DEFAULT;
-        let request =
-            Request { id, op, fua, class, fail_fast: false, mirror: Mirror::Any, block, blocks, data };
+        let request = Request {
+            id,
+            op,
+            fua,
+            class,
+            fail_fast: false,
+            mirror: Mirror::Any,
+            handle: HandleId::FIRST,
+            block,
+            blocks,
+            data,
+        };
         if self.array.submit(self.now, request).is_err() {
             return false;
         }
@@ -173,7 +184,18 @@ impl Harness {
     /// Reads a copy of a block.
     pub(super) fn read_copy(&mut self, mirror: Mirror, block: u64, right: Vec<Bytes>) -> Response<Bytes> {
         let (id, op, class, fail_fast) = (COPY, Op::Read, Class::DEFAULT, false);
-        let request = Request { id, op, fua: false, class, fail_fast, mirror, block, blocks: 1, data: right };
+        let request = Request {
+            id,
+            op,
+            fua: false,
+            class,
+            fail_fast,
+            mirror,
+            handle: HandleId::FIRST,
+            block,
+            blocks: 1,
+            data: right,
+        };
         self.array.submit(self.now, request).expect("the array takes it");
         self.pump();
         while self.copy.is_none() {
@@ -450,6 +472,7 @@ impl Harness {
                 class,
                 fail_fast: false,
                 mirror: Mirror::Any,
+                handle: HandleId::FIRST,
                 block,
                 blocks: 1,
                 data,

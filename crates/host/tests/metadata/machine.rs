@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use tailcut_base::config::Choice;
 use tailcut_base::control::ControlReply;
+use tailcut_base::fdp::HandleId;
 use tailcut_base::random::Stream;
 use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
 use tailcut_host::array::DriveId;
@@ -31,6 +32,7 @@ impl Machine {
             most_blocks: 32,
             volatile_cache: false,
             copies: 1,
+            handles: 1,
         };
         self.drives.iter().map(disk).collect()
     }
@@ -83,7 +85,18 @@ impl Machine {
         let blocks = if op == Op::Flush { 0 } else { data.len().max(1) as u32 };
         let class = Class::DEFAULT;
         let mirror = Mirror::Any;
-        let request = Request { id: 7, op, fua: false, class, fail_fast: false, mirror, block, blocks, data };
+        let request = Request {
+            id: 7,
+            op,
+            fua: false,
+            class,
+            fail_fast: false,
+            mirror,
+            handle: HandleId::FIRST,
+            block,
+            blocks,
+            data,
+        };
         array.submit(self.now, request).expect("it takes one request");
         loop {
             if let Some(answer) = array.answers().pop() {

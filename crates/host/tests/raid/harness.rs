@@ -3,6 +3,7 @@
 use crate::raid::drive::{Drive, response};
 use crate::raid::model::{Model, same};
 use std::collections::BTreeMap;
+use tailcut_base::fdp::HandleId;
 use tailcut_base::ids::Id;
 use tailcut_base::random::Stream;
 use tailcut_base::{Cause, Class, Nanos, Op, Spans, Status, Time};
@@ -64,7 +65,7 @@ pub(crate) fn config(layout: LayoutKind, drives: u32) -> ArrayConfig {
 }
 
 pub(crate) fn disk() -> Disk {
-    Disk { blocks: 2 + 40 + 6 * 4, depth: 8, most_blocks: 3, volatile_cache: true, copies: 1 }
+    Disk { blocks: 2 + 40 + 6 * 4, depth: 8, most_blocks: 3, volatile_cache: true, copies: 1, handles: 1 }
 }
 
 /// The drives of an array: with checksums, they have an area for them behind the data.
@@ -267,8 +268,18 @@ impl Harness {
         // A trim becomes durable only with a flush.
         let asked_fua = fua && op == Op::Write;
         self.asked.insert(id, Asked { op, block, fua: asked_fua, since, expected, marks });
-        let request =
-            Request { id, op, fua, class, fail_fast: false, mirror: Mirror::Any, block, blocks, data };
+        let request = Request {
+            id,
+            op,
+            fua,
+            class,
+            fail_fast: false,
+            mirror: Mirror::Any,
+            handle: HandleId::FIRST,
+            block,
+            blocks,
+            data,
+        };
         self.array.submit(self.now, request).expect("the array takes it");
         self.pump();
     }
@@ -282,7 +293,18 @@ impl Harness {
         right: Vec<Bytes>,
     ) -> Response<Bytes> {
         let (id, op, class, fail_fast) = (COPY, Op::Read, Class::DEFAULT, false);
-        let request = Request { id, op, fua: false, class, fail_fast, mirror, block, blocks, data: right };
+        let request = Request {
+            id,
+            op,
+            fua: false,
+            class,
+            fail_fast,
+            mirror,
+            handle: HandleId::FIRST,
+            block,
+            blocks,
+            data: right,
+        };
         self.array.submit(self.now, request).expect("the array takes it");
         self.pump();
         while self.copy.is_none() {
@@ -390,6 +412,7 @@ impl Harness {
                 class,
                 fail_fast: false,
                 mirror: Mirror::Any,
+                handle: HandleId::FIRST,
                 block,
                 blocks: 1,
                 data,

@@ -25,6 +25,7 @@ use self::wake_event::WakeEvent;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 use std::sync::Arc;
+use tailcut_base::fdp::HandleId;
 use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
 use tailcut_host::path::Strategy;
 use tailcut_host::{Bytes, Mirror, Request, Response};
@@ -150,6 +151,7 @@ fn ask(queue: &CoreQueue, slot: u32) {
         class,
         fail_fast,
         mirror: Mirror::Any,
+        handle: HandleId::FIRST,
         block,
         blocks: 1,
         data,

@@ -2,6 +2,7 @@
 
 use super::*;
 use std::ops::Range;
+use tailcut_base::fdp::HandleId;
 use tailcut_base::{Class, Op, Status};
 use tailcut_host::array::{InPlaceChecksums, LayoutKind};
 use tailcut_host::{Block, Mirror, Response};
@@ -82,7 +83,21 @@ fn ask(drive: &mut AnyDrive, clock: Clock, op: Op, blocks: Range<u64>, data: Vec
     let (id, class, mirror) = (1, Class::DEFAULT, Mirror::Any);
     let (block, blocks) = (blocks.start, (blocks.end - blocks.start) as u32);
     let fua = op == Op::Write;
-    drive.submit(clock.now(), Request { id, op, fua, class, fail_fast: false, mirror, block, blocks, data });
+    drive.submit(
+        clock.now(),
+        Request {
+            id,
+            op,
+            fua,
+            class,
+            fail_fast: false,
+            mirror,
+            handle: HandleId::FIRST,
+            block,
+            blocks,
+            data,
+        },
+    );
     let mut answers = Answers::default();
     loop {
         drive.poll(clock.now(), &mut answers);

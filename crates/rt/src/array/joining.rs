@@ -5,6 +5,7 @@
 
 use super::ServedArray;
 use crate::drive::{Answers, Drive};
+use tailcut_base::fdp::HandleId;
 use tailcut_base::ids::Id;
 use tailcut_base::{Class, Op, Status, Time};
 use tailcut_host::array::{DriveId, MemberId, TooSmall};
@@ -34,6 +35,7 @@ impl<D: Drive> Joining<D> {
             class,
             fail_fast: false,
             mirror: Mirror::Any,
+            handle: HandleId::FIRST,
             block,
             blocks,
             data,

@@ -20,6 +20,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
+use tailcut_base::fdp::HandleId;
 use tailcut_base::ids::Id;
 use tailcut_base::{Nanos, Op, Spans, Status, Time};
 use tailcut_host::array::drives::Presence;
@@ -387,6 +388,7 @@ impl<D: Drive> Drive for ServedArray<D> {
             max_sectors: disk.most_blocks * BLOCK_SECTORS as u32,
             block_sectors: BLOCK_SECTORS as u32,
             volatile_cache: disk.volatile_cache,
+            handles: 1,
         }
     }
 
@@ -478,6 +480,7 @@ pub(crate) fn flush(id: u32) -> Request<Bytes> {
         class,
         fail_fast: false,
         mirror: Mirror::Any,
+        handle: HandleId::FIRST,
         block: 0,
         blocks: 0,
         data,

@@ -7,6 +7,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use tailcut_base::Class;
 use tailcut_base::config::Choice;
+use tailcut_base::fdp::HandleId;
 use tailcut_base::random::Stream;
 use tailcut_host::Block;
 use tailcut_host::array::{Consent, DriveId, LayoutKind};
@@ -107,6 +108,7 @@ fn request(id: u32, op: Op, block: u64, blocks: u32, data: Vec<Bytes>) -> Reques
         class: Class::DEFAULT,
         fail_fast: false,
         mirror: Mirror::Any,
+        handle: HandleId::FIRST,
         block,
         blocks,
         data,

@@ -9,7 +9,7 @@ use tailcut_base::quantity::show_bytes;
 use tailcut_host::array::Condition;
 use tailcut_host::array::drives::Presence;
 use tailcut_host::wire::metrics::{Kind, Metrics};
-use tailcut_ssd::Service;
+use tailcut_ssd::{HandleFigures, Service};
 
 /// Status of a drive and, for an array, of its members, as one `key value` line each.
 pub(super) fn status(drive: &AnyDrive) -> String {
@@ -99,6 +99,12 @@ pub(super) fn count_failure(member: &str, drive: &impl Drive, metrics: &mut Metr
     metrics.add(Kind::Gauge, "drive_failed", help, &[("drive", member)], has_failed);
 }
 
+/// The handles of a drive with data placement; none of any other.
+fn handles<'a>(ssd: &EmulatedSsd, account: &'a Account) -> impl Iterator<Item = (usize, &'a HandleFigures)> {
+    let handles = ssd.identify().handles as usize;
+    account.figures.handles.iter().take(if handles > 1 { handles } else { 0 }).enumerate()
+}
+
 fn emulated(ssd: &EmulatedSsd) -> String {
     let lateness = ssd.lateness();
     let mut text = format!("data {}\n", show_bytes((ssd.allocated() * tailcut_host::BLOCK_BYTES) as f64));
@@ -107,6 +113,15 @@ fn emulated(ssd: &EmulatedSsd) -> String {
         let amplification = account.figures.write_amplification();
         writeln!(text, "erased blocks {}{collects}", account.erased_blocks).expect(GROWS);
         writeln!(text, "write amplification {amplification:.2}").expect(GROWS);
+        for (handle, figures) in handles(ssd, &account) {
+            let [written, moved] = [figures.written, figures.moved].map(|bytes| show_bytes(bytes as f64));
+            writeln!(
+                text,
+                "handle {handle}: {written} written, {moved} moved, {} reclaim units emptied",
+                figures.collected
+            )
+            .expect(GROWS);
+        }
     }
     if lateness.histogram().count() > 0 {
         writeln!(text, "{lateness}").expect(GROWS);
@@ -153,6 +168,21 @@ const FIGURES: [Figure; 11] = [
     (Kind::Gauge, "erased_blocks", "Blocks that are erased and not in use.", |a| a.erased_blocks as f64),
     (Kind::Gauge, "collecting", "1 while the drive collects.", |a| f64::from(u8::from(a.collects))),
     (Kind::Gauge, "buffer_room_bytes", "Free space of the write buffer.", |a| a.buffer_room as f64),
+];
+
+/// A metric of a reclaim unit handle: name, help text and value.
+type HandleFigure = (&'static str, &'static str, fn(&HandleFigures) -> u64);
+
+const OF_HANDLES: [HandleFigure; 3] = [
+    ("drive_handle_written_bytes_total", "Bytes of the host programmed by reclaim unit handle.", |h| {
+        h.written
+    }),
+    ("drive_handle_moved_bytes_total", "Bytes of the data of a handle that collection has moved.", |h| {
+        h.moved
+    }),
+    ("drive_handle_collections_total", "Reclaim units emptied whose data was mostly of a handle.", |h| {
+        h.collected
+    }),
 ];
 
 /// Adds the size of a drive, in bytes.
@@ -257,6 +287,12 @@ fn count_emulated(member: &str, ssd: &EmulatedSsd, metrics: &mut Metrics) {
         for (kind, name, help, of) in FIGURES {
             metrics.add(kind, name, help, &[("member", member)], of(&account));
         }
+        for (handle, figures) in handles(ssd, &account) {
+            let labels = [("member", member), ("handle", &*handle.to_string())];
+            for (name, help, of) in OF_HANDLES {
+                metrics.add(Kind::Counter, name, help, &labels, of(figures) as f64);
+            }
+        }
         for (service, accuracy) in Service::ALL.iter().zip(&account.predictions) {
             let labels = [("member", member), ("service", service.label())];
             metrics.add(Kind::Counter, "predicted_total", PREDICTED, &labels, accuracy.predicted as f64);
@@ -325,3 +361,66 @@ const PREDICTION_ERROR: &str = "Root mean square of what those predictions were 
 const RETRIED: &str =
     "make some on its file system; nothing is written until then, and it is tried again every second";
 const GROWS: &str = "a text takes all";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drive::Answers;
+    use tailcut_base::fdp::HandleId;
+    use tailcut_base::{Class, Op, Time};
+    use tailcut_host::{Bytes, Mirror, Request};
+    use tailcut_ssd::{Preset, Ssd};
+
+    /// A small drive with this number of handles that 16 MiB were written to, all by the last one.
+    fn written(handles: u32) -> AnyDrive {
+        let mut config = Preset::Pm9a3.config();
+        (config.geometry.channels, config.geometry.chips) = (2, 1);
+        (config.geometry.blocks, config.geometry.pages) = (64, 96);
+        (config.superblock.erases, config.ftl.spare) = (1, 400_000);
+        (config.buffer.size, config.fdp.handles) = (4 << 20, handles);
+        let mut drive = EmulatedSsd::inline(Ssd::new(&config, 1, false));
+        let (handle, mut now, mut answers) = (HandleId::new(handles - 1), Time::ZERO, Answers::default());
+        for number in 0..256u64 {
+            let (op, class, mirror) = (Op::Write, Class::DEFAULT, Mirror::Any);
+            let (block, blocks, data) = (number * 16, 16, vec![Bytes::zeroed(); 16]);
+            let (id, fua, fail_fast) = (number as u32, false, false);
+            let write = Request { id, op, fua, class, fail_fast, mirror, handle, block, blocks, data };
+            drive.submit(now, write);
+            while answers.responses.len() <= number as usize {
+                now = now.max(drive.next_event());
+                assert_ne!(now, Time::NEVER, "a write is answered");
+                drive.poll(now, &mut answers);
+            }
+        }
+        AnyDrive::Emulated(Box::new(drive))
+    }
+
+    #[test]
+    fn what_was_written_is_counted_by_handle() {
+        let drive = written(3);
+        let lines = |text: String| text.lines().map(String::from).collect::<Vec<_>>();
+        let of_handles = lines(status(&drive)).into_iter().filter(|line| line.starts_with("handle "));
+        let of_handles: Vec<String> = of_handles.collect();
+        assert_eq!(of_handles[0], "handle 0: 0 B written, 0 B moved, 0 reclaim units emptied");
+        assert!(of_handles.len() == 3 && !of_handles[2].contains(" 0 B written"), "{of_handles:?}");
+        let mut metrics = Metrics::default();
+        count(&drive, &mut metrics);
+        let metrics = lines(metrics.to_string());
+        let written = |handle: u32| {
+            let start =
+                format!("tailcut_drive_handle_written_bytes_total{{member=\"0\",handle=\"{handle}\"}} ");
+            let value = metrics.iter().find_map(|line| line.strip_prefix(start.as_str()));
+            value.and_then(|value| value.parse::<u64>().ok())
+        };
+        assert_eq!([0, 1, 3].map(written), [Some(0), Some(0), None]);
+        assert!(written(2).is_some_and(|bytes| bytes > 0 && bytes <= 16 << 20), "{metrics:#?}");
+    }
+
+    #[test]
+    fn a_drive_without_handles_counts_none() {
+        let drive = written(1);
+        let mut metrics = Metrics::default();
+        count(&drive, &mut metrics);
+        assert!(!status(&drive).contains("handle") && !metrics.to_string().contains("handle"));
+    }
+}

@@ -33,6 +33,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use tailcut_base::control::Control;
 use tailcut_base::device::Identify;
+use tailcut_base::fdp::HandleId;
 use tailcut_base::ids::Slab;
 use tailcut_base::{Cause, Class, CommandId, Completion, Nanos, Op, Spans, Status, Time, id};
 use tailcut_host::{BLOCK_SECTORS, Bytes, Mirror, Request, Response};
@@ -226,6 +227,7 @@ impl EmulatedSsd {
             class,
             fail_fast: false,
             mirror: Mirror::Any,
+            handle: HandleId::FIRST,
             block,
             blocks,
             data,

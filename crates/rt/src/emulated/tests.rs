@@ -1,5 +1,6 @@
 use super::*;
 use tailcut_base::control::ControlReply;
+use tailcut_base::fdp::HandleId;
 use tailcut_base::random::Stream;
 use tailcut_base::{Device, Submit};
 use tailcut_host::Block;
@@ -23,6 +24,7 @@ fn request(id: u32, op: Op, block: u64, blocks: u32, data: Vec<Bytes>) -> Reques
         class: Class::DEFAULT,
         fail_fast: false,
         mirror: Mirror::Any,
+        handle: HandleId::FIRST,
         block,
         blocks,
         data,

@@ -1,5 +1,6 @@
 use super::*;
 use tailcut_base::Class;
+use tailcut_base::fdp::HandleId;
 use tailcut_host::{Block, Mirror};
 
 /// A drive that completes requests on command.
@@ -23,7 +24,16 @@ impl Drive for Scripted {
         let model = String::from("scripted");
         let (sectors, page_sectors, queue_depth, max_sectors, block_sectors) = (800, 8, 16, 64, 8);
         let volatile_cache = true;
-        Identify { model, sectors, page_sectors, queue_depth, max_sectors, block_sectors, volatile_cache }
+        Identify {
+            model,
+            sectors,
+            page_sectors,
+            queue_depth,
+            max_sectors,
+            block_sectors,
+            volatile_cache,
+            handles: 1,
+        }
     }
 
     fn trims_to_zeros(&self) -> bool {
@@ -55,7 +65,10 @@ fn submit(drive: &mut FailStop<Scripted>, id: u32, (op, fua): (Op, bool)) {
     let data = if op == Op::Write { vec![Bytes::encode(b"content")] } else { Vec::new() };
     let (class, fail_fast, mirror) = (Class::DEFAULT, false, Mirror::Any);
     let blocks = u32::from(op != Op::Flush);
-    drive.submit(Time::ZERO, Request { id, op, fua, class, fail_fast, mirror, block: 0, blocks, data });
+    drive.submit(
+        Time::ZERO,
+        Request { id, op, fua, class, fail_fast, mirror, handle: HandleId::FIRST, block: 0, blocks, data },
+    );
 }
 
 /// Completions that are available now.

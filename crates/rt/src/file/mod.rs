@@ -386,6 +386,7 @@ impl Drive for SystemFile {
             max_sectors: MOST_BLOCKS as u32 * BLOCK_SECTORS as u32,
             block_sectors: BLOCK_SECTORS as u32,
             volatile_cache: true,
+            handles: 1,
         }
     }
 

@@ -2,6 +2,7 @@ use super::*;
 use std::fs::File;
 use std::path::PathBuf;
 use tailcut_base::Class;
+use tailcut_base::fdp::HandleId;
 use tailcut_base::random::Stream;
 use tailcut_host::{Block, Mirror};
 use tempfile::TempDir;
@@ -40,6 +41,7 @@ fn request(id: u32, op: Op, block: u64, blocks: u32, data: Vec<Bytes>) -> Reques
         class: Class::DEFAULT,
         fail_fast: false,
         mirror: Mirror::Any,
+        handle: HandleId::FIRST,
         block,
         blocks,
         data,

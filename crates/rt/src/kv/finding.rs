@@ -5,6 +5,7 @@ use crate::array::Pace;
 use crate::drive::{Answers, Drive};
 use crate::system;
 use std::io;
+use tailcut_base::fdp::HandleId;
 use tailcut_base::{Class, Op, Status, Time};
 use tailcut_host::kv::log::format::{End, NotOurs, Part, Superblock};
 use tailcut_host::kv::{self, CannotOpen, Engine, Opening, Settings};
@@ -226,7 +227,10 @@ fn read<D: Drive>(drive: &mut D, block: u64, pace: &mut impl Pace) -> Response<B
     let mut now = pace.advance(Time::ZERO);
     let (class, fua, fail_fast, data) = (Class::DEFAULT, false, false, Vec::new());
     let (op, mirror) = (Op::Read, Mirror::Any);
-    drive.submit(now, Request { id: 0, op, fua, class, fail_fast, mirror, block, blocks: 1, data });
+    drive.submit(
+        now,
+        Request { id: 0, op, fua, class, fail_fast, mirror, handle: HandleId::FIRST, block, blocks: 1, data },
+    );
     let mut answers = Answers::default();
     loop {
         drive.poll(now, &mut answers);

@@ -6,6 +6,7 @@ use super::tally::Tally;
 use crate::drive::{Answers, Drive};
 use std::collections::VecDeque;
 use std::ops::Range;
+use tailcut_base::fdp::HandleId;
 use tailcut_base::ids::Slab;
 use tailcut_base::random::Stream;
 use tailcut_base::{Class, Nanos, Op, SECTOR_BYTES, Status, Time, id};
@@ -269,8 +270,21 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
         let id = self.requests.insert(part).get();
         let data = if op == Op::Write { (0..blocks).map(|_| self.content()).collect() } else { Vec::new() };
         let (class, fua, fail_fast) = (Class::DEFAULT, self.is_fua && op == Op::Write, false);
-        self.drive
-            .submit(now, Request { id, op, fua, class, fail_fast, mirror: Mirror::Any, block, blocks, data });
+        self.drive.submit(
+            now,
+            Request {
+                id,
+                op,
+                fua,
+                class,
+                fail_fast,
+                mirror: Mirror::Any,
+                handle: HandleId::FIRST,
+                block,
+                blocks,
+                data,
+            },
+        );
     }
 
     fn content(&mut self) -> Bytes {

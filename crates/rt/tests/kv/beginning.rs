@@ -2,6 +2,7 @@
 
 use crate::kv::faulty::Failing;
 use crate::kv::{SMALL, memory_drive};
+use tailcut_base::fdp::HandleId;
 use tailcut_base::{Class, Op, Time};
 use tailcut_host::kv::CannotOpen;
 use tailcut_host::kv::log::SegmentId;
@@ -19,7 +20,18 @@ fn write(drive: &mut MemoryDrive, block: u64, data: Vec<Bytes>) {
     let (class, fua, fail_fast, blocks) = (Class::DEFAULT, false, false, data.len() as u32);
     drive.submit(
         Time::ZERO,
-        Request { id: 0, op: Op::Write, fua, class, fail_fast, mirror: Mirror::Any, block, blocks, data },
+        Request {
+            id: 0,
+            op: Op::Write,
+            fua,
+            class,
+            fail_fast,
+            mirror: Mirror::Any,
+            handle: HandleId::FIRST,
+            block,
+            blocks,
+            data,
+        },
     );
     drive.poll(Time::ZERO, &mut Answers::default());
 }
@@ -28,7 +40,18 @@ fn read(drive: &mut MemoryDrive, block: u64, blocks: u32) -> Vec<Bytes> {
     let (class, fua, fail_fast, data) = (Class::DEFAULT, false, false, Vec::new());
     drive.submit(
         Time::ZERO,
-        Request { id: 0, op: Op::Read, fua, class, fail_fast, mirror: Mirror::Any, block, blocks, data },
+        Request {
+            id: 0,
+            op: Op::Read,
+            fua,
+            class,
+            fail_fast,
+            mirror: Mirror::Any,
+            handle: HandleId::FIRST,
+            block,
+            blocks,
+            data,
+        },
     );
     let mut answers = Answers::default();
     drive.poll(Time::ZERO, &mut answers);

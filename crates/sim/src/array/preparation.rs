@@ -3,6 +3,7 @@
 
 use super::{Member, SimulatedArray};
 use tailcut_base::control::{Control, ControlReply};
+use tailcut_base::fdp::HandleId;
 use tailcut_base::ids::Id;
 use tailcut_base::random::Stream;
 use tailcut_base::{Class, Device, Nanos, Op, Spans, Status, Time};
@@ -58,6 +59,7 @@ impl<P: Probe> SimulatedArray<P> {
             class,
             fail_fast: false,
             mirror: Mirror::Any,
+            handle: HandleId::FIRST,
             block,
             blocks,
             data,

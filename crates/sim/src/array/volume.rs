@@ -5,6 +5,7 @@ use super::contents::Contents;
 use super::{Member, Members};
 use std::collections::VecDeque;
 use tailcut_base::device::{Identify, content};
+use tailcut_base::fdp::HandleId;
 use tailcut_base::ids::Id;
 use tailcut_base::{Command, CommandId, Completion, Device, Nanos, Op, Spans, Status, Time};
 use tailcut_host::array::{Array, ArrayConfig, DriveId, MemberId};
@@ -73,6 +74,7 @@ impl Volume {
             max_sectors: disk.most_blocks * BLOCK_SECTORS as u32,
             block_sectors: BLOCK_SECTORS as u32,
             volatile_cache: disk.volatile_cache,
+            handles: 1,
         }
     }
 
@@ -193,6 +195,7 @@ impl Volume {
             class: command.class,
             fail_fast: command.fail_fast,
             mirror: Mirror::Any,
+            handle: HandleId::FIRST,
             block,
             blocks: (end - block) as u32,
             data,

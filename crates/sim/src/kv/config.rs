@@ -246,7 +246,8 @@ mod tests {
     use super::*;
 
     fn attribute(config: &KvConfig, prepared: u64) -> Option<&'static str> {
-        let disk = Disk { blocks: 1 << 20, depth: 32, most_blocks: 32, volatile_cache: true, copies: 1 };
+        let disk =
+            Disk { blocks: 1 << 20, depth: 32, most_blocks: 32, volatile_cache: true, copies: 1, handles: 1 };
         config.blocks(prepared, &disk).err().map(|problem| problem.key)
     }
 

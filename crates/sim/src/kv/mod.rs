@@ -304,6 +304,7 @@ impl<S: Storage> Device for SimulatedServer<S> {
             max_sectors: BLOCK_SECTORS as u32,
             block_sectors: BLOCK_SECTORS as u32,
             volatile_cache: !self.config.durable,
+            handles: 1,
         }
     }
 

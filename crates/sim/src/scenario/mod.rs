@@ -5,12 +5,14 @@ mod checks;
 mod effect;
 mod error;
 mod memory;
+mod placement;
 mod sources;
 mod worlds;
 
 pub use any_world::{AnyWorld, WorldKind};
 pub use effect::Ineffective;
 pub use error::InputError;
+pub use placement::PlacementConfig;
 
 use crate::array::incidents;
 use crate::kv::KvConfig;
@@ -219,6 +221,8 @@ pub struct Scenario {
     pub host: HostConfig,
     /// The key-value server between workload and drives or array, if there is one.
     pub kv: KvConfig,
+    /// How writes are placed on a drive with several reclaim unit handles.
+    pub placement: PlacementConfig,
 }
 
 impl Default for Scenario {
@@ -269,6 +273,7 @@ impl Default for Scenario {
             incidents: String::new(),
             host: HostConfig::default(),
             kv: KvConfig::default(),
+            placement: PlacementConfig::default(),
         }
     }
 }
@@ -314,6 +319,11 @@ impl Configure for Scenario {
         visit.section("array", "The array that such drives form.", &mut array);
         visit.section("host", "The host between workload and drives.", &mut self.host);
         visit.section("kv", "The key-value server between workload and drives.", &mut self.kv);
+        visit.section(
+            "placement",
+            "How the host places writes on a drive with several reclaim unit handles.",
+            &mut self.placement,
+        );
         let together =
             [self.check_server(), self.check_host_of_array(), self.check_control(), self.check_incidents()];
         for Problem { key, message } in together.into_iter().flatten() {

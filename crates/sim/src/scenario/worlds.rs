@@ -204,7 +204,7 @@ impl Scenario {
         let sources = self.sources(host.identify().sectors, skip_bad_lines)?;
         self.check_horizon(&sources)?;
         // The host checks each of its drives: only it knows the order in which requests reach them.
-        Ok(World::new(host, Checker::off(), sources, self.run.clone()))
+        Ok(self.placed(World::new(host, Checker::off(), sources, self.run.clone())))
     }
 
     fn host_array_world<P: Probe>(
@@ -220,7 +220,7 @@ impl Scenario {
         let host =
             SimulatedHost::with_array(&self.host, array.into_parts(), checker, self.run.ramp, self.seed);
         // The host checks the array: only it knows the order in which requests reach it.
-        Ok(World::new(host, Checker::off(), sources, self.run.clone()))
+        Ok(self.placed(World::new(host, Checker::off(), sources, self.run.clone())))
     }
 
     /// Equal drives have random streams of their own.
@@ -290,6 +290,6 @@ impl Scenario {
         let sources = self.sources(sectors, skip_bad_lines)?;
         self.check_horizon(&sources)?;
         let (ssd, checker) = self.prepare(probe)?;
-        Ok(World::new(ssd, checker, sources, self.run.clone()))
+        Ok(self.placed(World::new(ssd, checker, sources, self.run.clone())))
     }
 }

@@ -35,6 +35,7 @@ use tailcut_base::digest::Digest;
 use tailcut_base::ids::Pool;
 use tailcut_base::timers::Timers;
 use tailcut_base::{Class, Completion, Device, Nanos, Op, Time, id};
+use tailcut_host::Placer;
 use tailcut_workload::Source;
 
 id! {
@@ -121,6 +122,8 @@ pub struct World<D: Device> {
     /// Requests that the device refused at once.
     refused: Vec<Completion>,
     alignment: Alignment,
+    /// Chooses the handles of writes, unless they keep those that their sources name.
+    placer: Option<Placer>,
     warmth: u64,
     error: Option<RunError>,
 }
@@ -167,9 +170,15 @@ impl<D: Device> World<D> {
             groups_left: false,
             refused: Vec::new(),
             alignment: Alignment::new(page_sectors),
+            placer: None,
             warmth: 0,
             error: None,
         }
+    }
+
+    /// Lets `placer` choose the reclaim unit handles of writes.
+    pub fn place_writes(&mut self, placer: Placer) {
+        self.placer = Some(placer);
     }
 
     /// Runs to the end, or until `watch` breaks; requests in flight are waited for either way, so

@@ -67,6 +67,9 @@ impl<D: Device> World<D> {
     fn submit(&mut self, now: Time, issuer: u32, due: Time) -> bool {
         let l = &mut self.issuers[issuer as usize];
         let mut command = *l.peek();
+        if let Some(placer) = &self.placer {
+            command = placer.placed(command);
+        }
         let eligible = l.eligible(now, due);
         let id = self.flights.insert(Flight {
             number: self.issued,
@@ -86,6 +89,9 @@ impl<D: Device> World<D> {
         if answer == Submit::Busy {
             self.flights.release(id);
             return false;
+        }
+        if let Some(placer) = &mut self.placer {
+            placer.record(&command);
         }
         self.account_area(now);
         self.in_flight += 1;

@@ -267,8 +267,7 @@ impl<P: Probe> Ssd<P> {
     /// # Panics
     /// If the drive has no set with this number.
     pub fn identify_set(&self, set: SetId) -> Identify {
-        let whole = self.identify();
-        let count = self.mapping.sets().count();
+        let (whole, count) = (self.identify(), self.mapping.sets().count());
         assert!(set.get() < count, "the drive has {count} sets");
         let (sectors, queue_depth) = (whole.sectors / u64::from(count), whole.queue_depth / count);
         Identify { sectors, queue_depth, ..whole }
@@ -433,6 +432,7 @@ impl<P: Probe> Device for Ssd<P> {
             max_sectors: SECTORS_MAX,
             block_sectors: 1,
             volatile_cache: self.config.buffer.size > 0 && !self.config.buffer.capacitor,
+            handles: self.config.fdp.handles,
         }
     }
 

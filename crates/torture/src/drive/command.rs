@@ -91,12 +91,14 @@ impl Drive {
     ///
     /// # Panics
     /// If the command names no block, blocks beyond the end of the drive, or more than the drive takes at
-    /// once.
+    /// once; or a reclaim unit handle that the drive does not have, or that no write is placed by.
     pub fn submit(&mut self, now: Time, request: Request<Bytes>, moments: &mut Vec<Moment>) {
         let end = request.block + u64::from(request.blocks);
         assert!(request.op == Op::Flush || request.blocks > 0, "a command for no blocks: {request:?}");
         assert!(end <= self.model.blocks, "a command beyond the end of the drive: {request:?}");
         assert!(request.op == Op::Trim || request.blocks <= self.model.most_blocks, "too long: {request:?}");
+        let handles = if request.op == Op::Write { self.model.disk().handles } else { 1 };
+        assert!(request.handle.get() < handles, "a handle that there is not: {request:?}");
         let mut missing: Vec<u32> = (0..request.blocks).collect();
         for index in (1..missing.len()).rev() {
             missing.swap(index, self.random.below(index as u64 + 1) as usize);

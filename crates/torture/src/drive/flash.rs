@@ -10,6 +10,7 @@ use super::Model;
 use std::collections::BTreeMap;
 use tailcut_base::device::content::{self, Change};
 use tailcut_base::digest::Digest;
+use tailcut_base::fdp::HandleId;
 use tailcut_base::fdp::Isolation;
 use tailcut_base::{Class, Command, CommandId, Completion, Device, Nanos, Op, Status, Submit, Time};
 use tailcut_host::{BLOCK_SECTORS, Bytes, Mirror, Request};
@@ -222,8 +223,18 @@ impl Flash {
         let (op, class) = (Op::Write, Class::DEFAULT);
         let data = vec![content];
         let mirror = Mirror::Any;
-        let request =
-            Request { id: 0, op, fua: true, class, fail_fast: false, mirror, block, blocks: 1, data };
+        let request = Request {
+            id: 0,
+            op,
+            fua: true,
+            class,
+            fail_fast: false,
+            mirror,
+            handle: HandleId::FIRST,
+            block,
+            blocks: 1,
+            data,
+        };
         let now = Time(self.clock.0 - self.lead.0);
         self.submit(now, 0, &request);
         self.come_to_rest(now);
@@ -340,6 +351,7 @@ mod tests {
             class,
             fail_fast: false,
             mirror: Mirror::Any,
+            handle: HandleId::FIRST,
             block,
             blocks: 1,
             data: vec![],
@@ -402,6 +414,7 @@ mod tests {
                 class: Class::DEFAULT,
                 fail_fast: false,
                 mirror: Mirror::Any,
+                handle: HandleId::FIRST,
                 block: 5,
                 blocks: 8,
                 data: vec![],

@@ -36,6 +36,10 @@ impl Model {
             most_blocks: self.most_blocks,
             volatile_cache: self.volatile_cache,
             copies: 1,
+            handles: HANDLES,
         }
     }
 }
+
+/// Reclaim unit handles of a drive: as many as arrays and stores tell apart.
+const HANDLES: u32 = 3;

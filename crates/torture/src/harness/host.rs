@@ -7,6 +7,7 @@ use crate::stamp::{Content, Stamp};
 use crate::subject::Subject;
 use crate::tally::Reached;
 use crate::wrong::{Violation, ViolationKind};
+use tailcut_base::fdp::HandleId;
 use tailcut_base::{Class, Op, Status};
 use tailcut_host::{Bytes, Mirror, Request, Response};
 
@@ -23,8 +24,18 @@ impl<'r, S: Subject> Harness<'r, S> {
             let data = if op == Op::Write { self.history.content(block, blocks) } else { Vec::new() };
             let id = self.ids;
             let class = Class::DEFAULT;
-            let request =
-                Request { id, op, fua, class, fail_fast: false, mirror: Mirror::Any, block, blocks, data };
+            let request = Request {
+                id,
+                op,
+                fua,
+                class,
+                fail_fast: false,
+                mirror: Mirror::Any,
+                handle: HandleId::FIRST,
+                block,
+                blocks,
+                data,
+            };
             let marks = Request {
                 data: Vec::<()>::new(),
                 id,
@@ -33,6 +44,7 @@ impl<'r, S: Subject> Harness<'r, S> {
                 class,
                 fail_fast: false,
                 mirror: Mirror::Any,
+                handle: HandleId::FIRST,
                 block,
                 blocks,
             };

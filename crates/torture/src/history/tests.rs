@@ -3,6 +3,7 @@
 use super::{History, Pending, Shown};
 use crate::stamp::Stamp;
 use crate::wrong::{Violation, ViolationKind};
+use tailcut_base::fdp::HandleId;
 use tailcut_base::{Class, Op};
 use tailcut_host::{Bytes, Mirror, Request};
 
@@ -18,8 +19,18 @@ impl Host {
         let class = Class::DEFAULT;
         let blocks = u32::from(op != Op::Flush);
         let data = Vec::<()>::new();
-        let request =
-            Request { id: 0, op, fua, class, fail_fast: false, mirror: Mirror::Any, block: 0, blocks, data };
+        let request = Request {
+            id: 0,
+            op,
+            fua,
+            class,
+            fail_fast: false,
+            mirror: Mirror::Any,
+            handle: HandleId::FIRST,
+            block: 0,
+            blocks,
+            data,
+        };
         self.0.submitted(&request).0
     }
 

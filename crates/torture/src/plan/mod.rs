@@ -385,7 +385,7 @@ impl Plan {
             return None;
         }
         let (blocks, depth, most_blocks) = (self.blocks, self.drive_depth, self.most);
-        let disk = Disk { blocks, depth, most_blocks, volatile_cache: self.cache, copies: 1 };
+        let disk = Disk { blocks, depth, most_blocks, volatile_cache: self.cache, copies: 1, handles: 1 };
         let (config, validation_error) =
             (self.array(), |config: &ArrayConfig| config.validation_error(&[disk]));
         let problem = config.problems().into_iter().next().or_else(|| validation_error(&config));

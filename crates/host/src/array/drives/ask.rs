@@ -2,6 +2,7 @@
 
 use super::Owner;
 use crate::array::DriveId;
+use crate::placement::WriteKind;
 use std::ops::Range;
 use tailcut_base::{Class, Nanos, Op, Spans, Status};
 
@@ -16,6 +17,8 @@ pub struct Ask<B> {
     pub fail_fast: bool,
     /// Latency class, passed on to the drive.
     pub class: Class,
+    /// What a write holds; [`WriteKind::Data`] for any other operation.
+    pub kind: WriteKind,
     /// First block on the drive, in blocks of 4 KiB; 0 for a flush.
     pub block: u64,
     /// Number of blocks of 4 KiB; 0 for a flush.

@@ -12,6 +12,7 @@ use super::{Answered, Ask, Drives, Flight, Owner, Presence, Priority, Waiting};
 use crate::array::DriveId;
 use crate::array::token_scheduling::{Calls, Pace, Progress, Stage, StageTimes};
 use crate::mutation::{Invariant, holds};
+use crate::placement::WriteKind;
 use std::collections::VecDeque;
 use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
 
@@ -313,7 +314,8 @@ impl<B> Drives<B> {
             return false;
         }
         let (op, class, data) = (Op::Flush, Class::DEFAULT, Vec::new());
-        let ask = Ask { op, fua: false, fail_fast: false, class, block: 0, blocks: 0, data };
+        let ask =
+            Ask { op, fua: false, fail_fast: false, class, kind: WriteKind::Data, block: 0, blocks: 0, data };
         let owner = Owner::Epoch(gate.epoch);
         let waiting = Waiting { since: now, is_heavy: true, epoch: NO_EPOCH, owner, ask, is_retry: false };
         self.ask_now(now, drive, Priority::Write, waiting);

@@ -17,10 +17,12 @@ use crate::array::DriveId;
 use crate::array::integrity::Integrity;
 use crate::array::reads::ReadId;
 use crate::disk::{Disk, Mirror, Request, Response};
+use crate::placement::WriteKind;
 use gate::NO_EPOCH;
 use room::Refused;
 use std::collections::VecDeque;
 use tailcut_base::control::Control;
+use tailcut_base::fdp::HandleId;
 use tailcut_base::id;
 use tailcut_base::ids::{IdVec, Slab};
 use tailcut_base::{Cause, Class, Nanos, Op, Spans, Status, Time};
@@ -140,6 +142,8 @@ struct Flight {
     op: Op,
     fua: bool,
     class: Class,
+    /// What a write holds.
+    kind: WriteKind,
     block: u64,
     blocks: u32,
     asked: Time,
@@ -327,7 +331,8 @@ impl<B> Drives<B> {
 
     fn send(&mut self, now: Time, drive: DriveId, waiting: Waiting<B>) {
         let Waiting { since, is_heavy, epoch, owner, ask, is_retry } = waiting;
-        let (op, fua, class, block, blocks) = (ask.op, ask.fua, ask.class, ask.block, ask.blocks);
+        let (op, fua, class, kind, block, blocks) =
+            (ask.op, ask.fua, ask.class, ask.kind, ask.block, ask.blocks);
         let (life, asked, sent) = (self.members[drive].life, since, now);
         let flight = Flight {
             owner,
@@ -338,6 +343,7 @@ impl<B> Drives<B> {
             op,
             fua,
             class,
+            kind,
             block,
             blocks,
             asked,
@@ -350,9 +356,13 @@ impl<B> Drives<B> {
         if op == Op::Read && data.capacity() == 0 {
             data = self.memory();
         }
+        let handle = match op {
+            Op::Write => kind.handle(self.members[drive].disk.handles),
+            Op::Read | Op::Trim | Op::Flush => HandleId::FIRST,
+        };
         self.sent.push((
             drive,
-            Request { id, op, fua, class, fail_fast, mirror: Mirror::Any, block, blocks, data },
+            Request { id, op, fua, class, fail_fast, mirror: Mirror::Any, handle, block, blocks, data },
         ));
     }
 

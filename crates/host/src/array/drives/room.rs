@@ -118,8 +118,8 @@ impl<B: Block> Drives<B> {
     }
 
     fn hold_refused(&mut self, now: Time, flight: Flight, data: Vec<B>) {
-        let Flight { owner, drive, is_heavy, epoch, op, fua, class, block, blocks, asked, .. } = flight;
-        let ask = Ask { op, fua, fail_fast: false, class, block, blocks, data };
+        let Flight { owner, drive, is_heavy, epoch, op, fua, class, kind, block, blocks, asked, .. } = flight;
+        let ask = Ask { op, fua, fail_fast: false, class, kind, block, blocks, data };
         let waiting = Waiting { since: asked, is_heavy, epoch, owner, ask, is_retry: true };
         let refused = &mut self.refused;
         refused.news = match (flight.is_retry, refused.news) {

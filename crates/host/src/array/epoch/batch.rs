@@ -10,6 +10,7 @@ use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::array::reads::{SealAge, seal_of};
+use crate::placement::WriteKind;
 use tailcut_base::cast::to_u32;
 use tailcut_base::{Class, Op, Status, Time, id};
 
@@ -173,7 +174,8 @@ impl<B: Block> Epochs<B> {
         let mut data = core.drives.memory();
         data.push(B::encode(&descriptor.encode()));
         let (op, class, block) = (Op::Write, Class::DEFAULT, self.first_slot + u64::from(slot.get()));
-        let ask = Ask { op, fua: true, fail_fast: false, class, block, blocks: 1, data };
+        let ask =
+            Ask { op, fua: true, fail_fast: false, class, kind: WriteKind::Metadata, block, blocks: 1, data };
         let owner = Owner::Layout(RequestPurpose::Descriptor(id).pack());
         core.drives.ask(now, batch.drive, Priority::Write, owner, ask);
     }
@@ -318,7 +320,7 @@ impl<B: Block> Epochs<B> {
         self.batches[id].pending += 1;
         let op = if is_trim { Op::Trim } else { Op::Write };
         let (block, blocks, class) = (parts[0].block, to_u32(parts.len()), Class::DEFAULT);
-        let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks, data };
+        let ask = Ask { op, fua: false, fail_fast: false, class, kind: WriteKind::Data, block, blocks, data };
         core.drives.ask(
             now,
             drive,

@@ -10,6 +10,7 @@ use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::array::reads::{MOST_COPIES, SealAge, seal_of};
+use crate::placement::WriteKind;
 use tailcut_base::cast::to_u32;
 use tailcut_base::ids::IdVec;
 use tailcut_base::{Class, Op, Status, Time, id};
@@ -105,7 +106,8 @@ impl<B: Block> Epochs<B> {
         comparison.pending += 1;
         let place = self.shape.places(comparison.block)[compared.copy];
         let (class, block) = (Class::DEFAULT, place.block);
-        let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks: 1, data };
+        let ask =
+            Ask { op, fua: false, fail_fast: false, class, kind: WriteKind::Data, block, blocks: 1, data };
         let owner = Owner::Layout(RequestPurpose::Compare(compared).pack());
         core.drives.ask(now, place.drive, Priority::Write, owner, ask);
     }

@@ -15,6 +15,7 @@ use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Presence, Priority};
+use crate::placement::WriteKind;
 use std::collections::BTreeMap;
 use tailcut_base::cast::to_u32;
 use tailcut_base::ids::{IdVec, Slab};
@@ -111,7 +112,7 @@ impl<B: Block> Epochs<B> {
     ) {
         self.recovery.pending += 1;
         let (class, data) = (Class::DEFAULT, Vec::new());
-        let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks, data };
+        let ask = Ask { op, fua: false, fail_fast: false, class, kind: WriteKind::Data, block, blocks, data };
         core.drives.ask(now, drive, Priority::Write, Owner::Layout(RequestPurpose::Recovery.pack()), ask);
     }
 

@@ -7,6 +7,7 @@ use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::array::token_scheduling::Stage;
+use crate::placement::WriteKind;
 use tailcut_base::{Class, Op, Status, Time};
 
 /// Concurrent batches per drive.
@@ -128,7 +129,8 @@ impl<B: Block> Epochs<B> {
             return self.settle(now, core, drive, true);
         }
         let (op, class, data) = (Op::Flush, Class::DEFAULT, Vec::new());
-        let ask = Ask { op, fua: false, fail_fast: false, class, block: 0, blocks: 0, data };
+        let ask =
+            Ask { op, fua: false, fail_fast: false, class, kind: WriteKind::Data, block: 0, blocks: 0, data };
         let owner = Owner::Layout(RequestPurpose::Flush(drive).pack());
         line.flushed_life = line.life;
         core.drives.ask(now, drive, Priority::Write, owner, ask);

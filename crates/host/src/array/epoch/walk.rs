@@ -11,6 +11,7 @@ use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Presence, Priority};
 use crate::array::raid::ScrubReport;
 use crate::disk::BLOCK_BYTES;
+use crate::placement::WriteKind;
 use std::collections::VecDeque;
 use std::ops::Range;
 use tailcut_base::cast::{to_u32, to_u64};
@@ -84,7 +85,8 @@ impl<B: Block> Epochs<B> {
         for block in (first..end).step_by(self.most) {
             let blocks = to_u32((end - block).min(self.most as u64));
             let (op, class, data) = (Op::Trim, Class::DEFAULT, Vec::new());
-            let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks, data };
+            let ask =
+                Ask { op, fua: false, fail_fast: false, class, kind: WriteKind::Data, block, blocks, data };
             let owner = Owner::Layout(RequestPurpose::Clear(drive).pack());
             self.lines[drive].clearing += 1;
             core.drives.ask(now, drive, Priority::Write, owner, ask);

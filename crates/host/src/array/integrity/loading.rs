@@ -6,6 +6,7 @@ use super::{Integrity, Wish};
 use crate::Block;
 use crate::array::DriveId;
 use crate::array::drives::{Answered, Ask, Priority};
+use crate::placement::WriteKind;
 use std::ops::Range;
 use tailcut_base::cast::to_u32;
 use tailcut_base::ids::Id;
@@ -110,5 +111,9 @@ fn one(block: u64) -> Range<u64> {
 fn read<B>(drive: DriveId, range: Range<u64>) -> Wish<B> {
     let (op, class, data) = (Op::Read, Class::DEFAULT, Vec::new());
     let (block, blocks) = (range.start, to_u32(range.end - range.start));
-    (drive, Priority::Read, Ask { op, fua: false, fail_fast: false, class, block, blocks, data })
+    (
+        drive,
+        Priority::Read,
+        Ask { op, fua: false, fail_fast: false, class, kind: WriteKind::Data, block, blocks, data },
+    )
 }

@@ -23,6 +23,7 @@ mod codec;
 mod loading;
 mod regions;
 
+use crate::placement::WriteKind;
 pub use area::{Area, RegionId};
 use tailcut_base::cast::{to_u32, to_usize};
 
@@ -303,7 +304,11 @@ impl<B: Block> Integrity<B> {
 
     fn write(&mut self, drive: DriveId, urgency: Priority, block: u64, fua: bool, bytes: &[u8]) {
         let (op, class, data) = (Op::Write, Class::DEFAULT, vec![B::encode(bytes)]);
-        self.wishes.push((drive, urgency, Ask { op, fua, fail_fast: false, class, block, blocks: 1, data }));
+        self.wishes.push((
+            drive,
+            urgency,
+            Ask { op, fua, fail_fast: false, class, kind: WriteKind::Metadata, block, blocks: 1, data },
+        ));
     }
 
     /// When regions may have been idle long enough to be cleaned.
@@ -367,7 +372,16 @@ impl<B: Block> Integrity<B> {
         if needs_flush && !member.has_failed {
             member.pending = 1;
             let (class, data) = (Class::DEFAULT, Vec::new());
-            let ask = Ask { op: Op::Flush, fua: false, fail_fast: false, class, block: 0, blocks: 0, data };
+            let ask = Ask {
+                op: Op::Flush,
+                fua: false,
+                fail_fast: false,
+                class,
+                kind: WriteKind::Data,
+                block: 0,
+                blocks: 0,
+                data,
+            };
             return self.wishes.push((drive, Priority::Background, ask));
         }
         let is_good = !member.has_failed;

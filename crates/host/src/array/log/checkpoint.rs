@@ -27,6 +27,7 @@ use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::array::reads::{SealAge, seal_of};
 use crate::disk::BLOCK_LEN;
 use crate::mutation::{Invariant, holds};
+use crate::placement::WriteKind;
 use std::fmt;
 use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::ids::IdVec;
@@ -362,7 +363,7 @@ impl<B: Block> Log<B> {
         data.push(content);
         data[0].seal(seal_of(drive, block, SealAge::new(self.checkpoint.header.number)));
         let (op, class) = (Op::Write, Class::new(5).expect("a class"));
-        let ask = Ask { op, fua, fail_fast: false, class, block, blocks: 1, data };
+        let ask = Ask { op, fua, fail_fast: false, class, kind: WriteKind::Metadata, block, blocks: 1, data };
         let is_late = self.rows.closed() >= 2 * self.checkpoint.every;
         let urgency = if is_late || self.needs_cover() { Priority::Write } else { Priority::Background };
         core.drives.ask(now, drive, urgency, Owner::Layout(Token::Checkpoint.into()), ask);

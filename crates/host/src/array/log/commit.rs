@@ -13,6 +13,7 @@ use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::array::requests::RequestSlot;
+use crate::placement::WriteKind;
 use tailcut_base::cast::to_u8;
 use tailcut_base::{Cause, Class, Op, Spans, Status, Time};
 
@@ -116,7 +117,8 @@ impl<B: Block> Log<B> {
     pub(super) fn flush(&mut self, now: Time, core: &mut Core<B>, drive: DriveId, token: Token) {
         let class = Class::DEFAULT;
         let (op, data) = (Op::Flush, Vec::new());
-        let ask = Ask { op, fua: false, fail_fast: false, class, block: 0, blocks: 0, data };
+        let ask =
+            Ask { op, fua: false, fail_fast: false, class, kind: WriteKind::Data, block: 0, blocks: 0, data };
         core.drives.ask(now, drive, Priority::Write, Owner::Layout(token.into()), ask);
     }
 

@@ -14,6 +14,7 @@ use crate::array::drives::{Ask, Owner, Priority};
 use crate::array::reads::{BlockRead, ReadResult, ReconstructWhen, SealAge, seal_of};
 use crate::array::requests::RequestSlot;
 use crate::mutation::{Invariant, holds};
+use crate::placement::WriteKind;
 use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::ids::IdVec;
 use tailcut_base::ids::Slab;
@@ -345,7 +346,7 @@ impl<B: Block> Log<B> {
         }
         let (op, class) = (Op::Write, Class::new(5).expect("a class"));
         let blocks = to_u32(content.len());
-        let ask = Ask { op, fua: true, fail_fast: false, class, block, blocks, data };
+        let ask = Ask { op, fua: true, fail_fast: false, class, kind: WriteKind::Data, block, blocks, data };
         let token = Token::Repaired { row };
         core.drives.ask(now, drive, Priority::Background, Owner::Layout(token.into()), ask);
     }

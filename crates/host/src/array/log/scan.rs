@@ -12,6 +12,7 @@ use crate::array::drives::{Answered, Ask, Owner, Presence, Priority};
 use crate::array::reads::{BlockRead, ReadResult, ReconstructWhen, seal_of};
 use crate::array::{Column, DriveId};
 use crate::disk::BLOCK_BYTES;
+use crate::placement::WriteKind;
 use std::collections::VecDeque;
 use std::ops::Range;
 use tailcut_base::cast::to_u32;
@@ -410,7 +411,7 @@ impl<B: Block> Log<B> {
             content.seal(seal_of(drive, address, age));
         }
         let (op, class) = (Op::Write, Class::new(5).expect("a class"));
-        let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks, data };
+        let ask = Ask { op, fua: false, fail_fast: false, class, kind: WriteKind::Data, block, blocks, data };
         core.drives.ask(now, drive, Priority::Background, Owner::Layout(Token::Rebuild.into()), ask);
         self.scan_mut().pending += 1;
     }

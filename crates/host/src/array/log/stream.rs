@@ -17,6 +17,7 @@ use crate::array::reads::seal_of;
 use crate::array::requests::RequestSlot;
 use crate::array::{Column, DriveId};
 use crate::mutation::{Invariant, holds};
+use crate::placement::WriteKind;
 use std::ops::Range;
 use tailcut_base::cast::{to_u8, to_u16, to_u32};
 use tailcut_base::ids::IdVec;
@@ -321,7 +322,8 @@ impl<B: Block> Log<B> {
         }
         let urgency = if stream == HOST || self.is_short { Priority::Write } else { Priority::Background };
         let class = Class::new(if stream == HOST { 4 } else { 5 }).expect("a class");
-        let ask = Ask { op: Op::Write, fua: false, fail_fast: false, class, block, blocks, data };
+        let kind = if stream == HOST { WriteKind::Data } else { WriteKind::Moved };
+        let ask = Ask { op: Op::Write, fua: false, fail_fast: false, class, kind, block, blocks, data };
         let token = Token::Append { open_row: id, column };
         core.drives.ask_kept(now, drive, urgency, Owner::Layout(token.into()), ask);
     }

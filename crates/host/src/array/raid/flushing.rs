@@ -5,6 +5,7 @@ use crate::Block;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::array::requests::RequestSlot;
+use crate::placement::WriteKind;
 use tailcut_base::{Class, Op, Spans, Status, Time, id};
 
 id! {
@@ -37,7 +38,16 @@ impl<B: Block> Raid<B> {
             if core.drives.is_present(drive) && core.drives.disk(drive).volatile_cache {
                 self.flushes[id].pending += 1;
                 let (op, data) = (Op::Flush, Vec::new());
-                let ask = Ask { op, fua: false, fail_fast: false, class, block: 0, blocks: 0, data };
+                let ask = Ask {
+                    op,
+                    fua: false,
+                    fail_fast: false,
+                    class,
+                    kind: WriteKind::Data,
+                    block: 0,
+                    blocks: 0,
+                    data,
+                };
                 let owner = Owner::Layout(Token::Flush(id).pack());
                 core.drives.ask(now, drive, Priority::Write, owner, ask);
             }

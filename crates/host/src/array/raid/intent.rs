@@ -14,6 +14,7 @@ use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::crc::crc32c;
 use crate::disk::BLOCK_LEN;
+use crate::placement::WriteKind;
 use std::collections::VecDeque;
 use std::ops::Range;
 use tailcut_base::cast::{to_u32, to_usize};
@@ -207,7 +208,16 @@ impl<B: Block> Raid<B> {
             data.push(content.clone());
             intent.pending += 1;
             let (op, class) = (Op::Write, Class::DEFAULT);
-            let ask = Ask { op, fua: true, fail_fast: false, class, block, blocks: 1, data };
+            let ask = Ask {
+                op,
+                fua: true,
+                fail_fast: false,
+                class,
+                kind: WriteKind::Metadata,
+                block,
+                blocks: 1,
+                data,
+            };
             core.drives.ask(now, drive, Priority::Write, Owner::Layout(Token::Intent.pack()), ask);
         }
         self.intent_part_written(now, core, &Spans::new());

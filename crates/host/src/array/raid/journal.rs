@@ -12,6 +12,7 @@ use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Priority};
+use crate::placement::WriteKind;
 use std::collections::VecDeque;
 use std::ops::Range;
 use tailcut_base::cast::{to_u32, to_usize};
@@ -214,7 +215,16 @@ impl<B: Block> Raid<B> {
                 journal.pending += 1;
                 let (op, class, block) = (Op::Write, Class::DEFAULT, first + (part * self.most) as u64);
                 let blocks = to_u32(blocks.len());
-                let ask = Ask { op, fua: true, fail_fast: false, class, block, blocks, data };
+                let ask = Ask {
+                    op,
+                    fua: true,
+                    fail_fast: false,
+                    class,
+                    kind: WriteKind::Metadata,
+                    block,
+                    blocks,
+                    data,
+                };
                 let owner = Owner::Layout(Token::Journal.pack());
                 core.drives.ask(now, drive, Priority::Write, owner, ask);
             }

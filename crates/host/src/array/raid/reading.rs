@@ -11,6 +11,7 @@ use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::array::reads::{BlockRead, ReadResult, ReconstructWhen, SealAge, seal_of};
 use crate::array::requests::RequestSlot;
 use crate::disk::Mirror;
+use crate::placement::WriteKind;
 use tailcut_base::cast::to_usize;
 use tailcut_base::{Nanos, Op, Spans, Status, Time};
 
@@ -125,7 +126,16 @@ impl<B: Block> Raid<B> {
         }
         core.reads.note_repaired(blocks.into());
         self.locks.get(id).pending += 1;
-        let ask = Ask { op: Op::Write, fua: false, fail_fast: false, class, block, blocks, data };
+        let ask = Ask {
+            op: Op::Write,
+            fua: false,
+            fail_fast: false,
+            class,
+            kind: WriteKind::Data,
+            block,
+            blocks,
+            data,
+        };
         let owner = Owner::Layout(Token::Repair(id).pack());
         core.drives.ask(now, drive, Priority::Write, owner, ask);
     }

@@ -12,6 +12,7 @@ use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Presence, Priority};
 use crate::array::reads::{SealAge, seal_of};
+use crate::placement::WriteKind;
 use std::collections::BTreeMap;
 use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::ids::{Id, IdVec};
@@ -117,7 +118,7 @@ impl<B: Block> Raid<B> {
     ) {
         self.recovery.pending += 1;
         let class = Class::DEFAULT;
-        let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks, data };
+        let ask = Ask { op, fua: false, fail_fast: false, class, kind: WriteKind::Data, block, blocks, data };
         core.drives.ask(now, drive, Priority::Write, Owner::Layout(Token::Recovery.pack()), ask);
     }
 
@@ -305,7 +306,8 @@ impl<B: Block> Raid<B> {
         for (drive, block, content) in std::mem::take(&mut self.recovery.writes) {
             self.recovery.pending += 1;
             let (op, class, data) = (Op::Write, Class::DEFAULT, content.into_iter().collect());
-            let ask = Ask { op, fua: true, fail_fast: false, class, block, blocks: 1, data };
+            let ask =
+                Ask { op, fua: true, fail_fast: false, class, kind: WriteKind::Data, block, blocks: 1, data };
             core.drives.ask(now, drive, Priority::Write, Owner::Layout(Token::Recovery.pack()), ask);
         }
         self.recovery_part_done(now, core);

@@ -6,6 +6,7 @@ use super::geometry::Geometry;
 use crate::array::DriveId;
 use crate::array::drives::Priority;
 use crate::array::reads::{BlockRead, ReconstructWhen, SealAge};
+use crate::placement::WriteKind;
 use std::ops::Range;
 use tailcut_base::Class;
 use tailcut_base::cast::to_u32;
@@ -22,6 +23,12 @@ pub(super) struct Run {
 }
 
 impl Run {
+    /// What a write of the run holds.
+    pub(super) fn kind(&self, shape: &Geometry) -> WriteKind {
+        let is_data = self.cells.start / shape.rows < shape.data_width();
+        if is_data { WriteKind::Data } else { WriteKind::Parity }
+    }
+
     /// Number of blocks.
     pub(super) fn blocks(&self) -> u32 {
         to_u32(self.cells.len())

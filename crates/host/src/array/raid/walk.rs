@@ -15,6 +15,7 @@ use crate::array::drives::{Answered, Ask, Owner, Presence, Priority};
 use crate::array::reads::{ReadResult, ReconstructWhen, SealAge, seal_of};
 use crate::array::requests::RequestSlot;
 use crate::disk::BLOCK_BYTES;
+use crate::placement::WriteKind;
 use std::collections::VecDeque;
 use tailcut_base::cast::{to_u32, to_u64, to_usize};
 use tailcut_base::id;
@@ -176,7 +177,8 @@ impl<B: Block> Raid<B> {
         for block in (first..end).step_by(self.most) {
             let blocks = to_u32((end - block).min(self.most as u64));
             let (op, class, data) = (Op::Trim, Class::DEFAULT, Vec::new());
-            let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks, data };
+            let ask =
+                Ask { op, fua: false, fail_fast: false, class, kind: WriteKind::Data, block, blocks, data };
             let owner = Owner::Layout(Token::Beside(walk).pack());
             core.drives.ask(now, drive, Priority::Background, owner, ask);
             asked += 1;
@@ -337,7 +339,7 @@ impl<B: Block> Raid<B> {
     fn write_cells(&mut self, now: Time, core: &mut Core<B>, id: WorkId, cells: Cells) {
         let unit = self.works[id].unit;
         for run in self.shape.runs(unit, cells, self.most) {
-            let (drive, block, blocks) = (run.drive, run.block, run.blocks());
+            let (drive, kind, block, blocks) = (run.drive, run.kind(&self.shape), run.block, run.blocks());
             let mut data = core.drives.memory();
             let work = &mut self.works[id];
             for (cell, address) in run.cells.zip(block..) {
@@ -349,7 +351,7 @@ impl<B: Block> Raid<B> {
             }
             work.pending += 1;
             let (op, class) = (Op::Write, Class::DEFAULT);
-            let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks, data };
+            let ask = Ask { op, fua: false, fail_fast: false, class, kind, block, blocks, data };
             let owner = Owner::Layout(Token::WorkWrite(id).pack());
             core.drives.ask(now, drive, Priority::Background, owner, ask);
         }
@@ -432,7 +434,16 @@ impl<B: Block> Raid<B> {
         let owner = Owner::Layout(Token::Beside(walk.id).pack());
         for drive in drives {
             let (op, class, data) = (Op::Flush, Class::DEFAULT, Vec::new());
-            let ask = Ask { op, fua: false, fail_fast: false, class, block: 0, blocks: 0, data };
+            let ask = Ask {
+                op,
+                fua: false,
+                fail_fast: false,
+                class,
+                kind: WriteKind::Data,
+                block: 0,
+                blocks: 0,
+                data,
+            };
             core.drives.ask(now, drive, Priority::Write, owner, ask);
         }
         false

@@ -192,7 +192,8 @@ impl<B: Block> Raid<B> {
         batch.pending = 1;
         for (cells, op) in [(writes, Op::Write), (trims, Op::Trim)] {
             for run in self.shape.runs(unit, cells, self.most) {
-                let (drive, block, blocks) = (run.drive, run.block, run.blocks());
+                let (drive, kind, block, blocks) =
+                    (run.drive, run.kind(&self.shape), run.block, run.blocks());
                 if !self.takes_writes(core, drive) {
                     continue;
                 }
@@ -202,8 +203,16 @@ impl<B: Block> Raid<B> {
                     data.extend_from_slice(&batch.content[run.cells]);
                 }
                 batch.pending += 1;
-                let ask =
-                    Ask { op, fua: fua && op == Op::Write, fail_fast: false, class, block, blocks, data };
+                let ask = Ask {
+                    op,
+                    fua: fua && op == Op::Write,
+                    fail_fast: false,
+                    class,
+                    kind,
+                    block,
+                    blocks,
+                    data,
+                };
                 let owner = Owner::Layout(Token::BatchWrite(id).pack());
                 core.drives.ask(now, drive, Priority::Write, owner, ask);
             }

@@ -369,7 +369,8 @@ mod tests {
 
     impl Bench {
         fn new() -> Bench {
-            let disk = Disk { blocks: 100, depth: 8, most_blocks: 8, volatile_cache: false, copies: 1 };
+            let disk =
+                Disk { blocks: 100, depth: 8, most_blocks: 8, volatile_cache: false, copies: 1, handles: 1 };
             let drives = Drives::new(&vec![disk; 3], 8);
             Bench { drives, reads: Reads::new(Redundancy::Parity(3), Nanos::ZERO), now: Time::ZERO }
         }

@@ -4,6 +4,7 @@ use super::{SealAge, seal_of};
 use crate::Block;
 use crate::array::DriveId;
 use crate::array::drives::{Answered, Ask, Priority};
+use crate::placement::WriteKind;
 use std::ops::Range;
 use tailcut_base::{Class, Nanos, Op, Spans, Status};
 
@@ -86,7 +87,7 @@ pub struct ReadResult<B> {
 /// The drive request for this range, starting at `block`.
 pub(super) fn ask<B>(wanted: &BlockRead, block: u64, fail_fast: bool) -> Ask<B> {
     let BlockRead { class, blocks, .. } = *wanted;
-    Ask { op: Op::Read, fua: false, fail_fast, class, block, blocks, data: Vec::new() }
+    Ask { op: Op::Read, fua: false, fail_fast, class, kind: WriteKind::Data, block, blocks, data: Vec::new() }
 }
 
 /// True if a drive has returned the data that was written.

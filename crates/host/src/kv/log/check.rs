@@ -100,7 +100,8 @@ mod tests {
             keeps_all: false,
             blocks: 512,
         };
-        let disk = Disk { blocks: 512, depth: 8, most_blocks: 32, volatile_cache: true, copies: 1 };
+        let disk =
+            Disk { blocks: 512, depth: 8, most_blocks: 32, volatile_cache: true, copies: 1, handles: 1 };
         let (mut log, mut pool) = (Log::new(&superblock, &disk), Pool::default());
         let mut append = |key: u64| {
             let (key, value) = (key.to_le_bytes(), [7; 4000]);

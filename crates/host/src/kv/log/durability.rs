@@ -4,6 +4,7 @@ use super::format::{End, OpenEnd};
 use super::open::Open;
 use super::{Log, Undurable, Write, WriteNumber};
 use crate::mutation::{Invariant, holds};
+use crate::placement::WriteKind;
 use crate::pool::Pool;
 use tailcut_base::Time;
 
@@ -34,7 +35,7 @@ impl Log {
         let end = End::Open(OpenEnd { sequence: open.sequence, durable: open.stamped() });
         let mut data = pool.list();
         data.push(end.last_block(self.end_of(number)));
-        let opened = self.write(self.end_block(number) - 1, data, opened);
+        let opened = self.write(WriteKind::Metadata, self.end_block(number) - 1, data, opened);
         self.open.iter_mut().for_each(|open| open.opened = opened);
     }
 

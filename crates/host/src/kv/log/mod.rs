@@ -21,6 +21,7 @@ use super::place::{Place, UNIT};
 use super::record::{Header, Salt, State, checksum_of, header_checksum};
 use crate::block::Bytes;
 use crate::disk::Disk;
+use crate::placement::WriteKind;
 use crate::pool::Pool;
 use format::{End, EndOf, Entry, Foot, Head, OpenEnd, Superblock, UNITS};
 use open::Open;
@@ -99,12 +100,21 @@ struct Undurable {
 pub struct Write {
     /// Number of the write, to be reported when it has completed; later writes have higher numbers.
     pub number: WriteNumber,
+    /// Records of a segment, with its summary, or an end of a segment.
+    kind: WriteKind,
     /// First block of the write on the disk, in blocks of 4 KiB.
     pub block: u64,
     /// The content of each block, from `block` on.
     pub data: Vec<Bytes>,
     /// Writes up to this number must complete before this one is submitted.
     after: WriteNumber,
+}
+
+impl Write {
+    /// What is written: records of a segment, with its summary, or an end of a segment.
+    pub fn kind(&self) -> WriteKind {
+        self.kind
+    }
 }
 
 /// Purpose of an append: only copies by reclaim may use the last free segments.
@@ -248,10 +258,10 @@ impl Log {
         if is_short || self.is_full {
             return None;
         }
-        self.is_for_moves =
-            purpose == AppendPurpose::Move && self.free.len() <= RESERVE + self.victims.max(1);
+        let is_for_moves = purpose == AppendPurpose::Move && self.free.len() <= RESERVE + self.victims.max(1);
         let number = self.free.pop_front()?;
         self.seal(pool);
+        self.is_for_moves = is_for_moves;
         let sequence = self.next_sequence;
         self.next_sequence += 1;
         self.segments[number] = Segment::opened(sequence);
@@ -261,9 +271,14 @@ impl Log {
         let last = End::Open(OpenEnd { sequence, durable: 0 }).last_block(self.end_of(number));
         let mut data = pool.list();
         data.push(last);
-        open.opened = self.write(self.end_block(number) - 1, data, WriteNumber::NONE);
+        open.opened = self.write(WriteKind::Metadata, self.end_block(number) - 1, data, WriteNumber::NONE);
         self.open = Some(open);
         Some(at.expect("an item is much smaller than a segment"))
+    }
+
+    /// What the open segment holds: whatever users write, or copies of reclaim alone.
+    fn open_kind(&self) -> WriteKind {
+        if self.is_for_moves { WriteKind::Moved } else { WriteKind::Data }
     }
 
     /// Seals the open segment.
@@ -278,11 +293,11 @@ impl Log {
         let foot = Foot { sequence, entries: 0, checksum: 0, buried, has_hole: false };
         let summary = format::summary(&open.entries, foot, self.end_of(open.number));
         self.segments[open.number].buried = open.buried;
-        let first = self.end_block(open.number) - summary.len() as u64;
+        let (kind, first) = (self.open_kind(), self.end_block(open.number) - summary.len() as u64);
         for (part, blocks) in summary.chunks(self.chunk).enumerate() {
             let mut data = pool.list();
             data.extend_from_slice(blocks);
-            self.write(first + (part * self.chunk) as u64, data, open.opened);
+            self.write(kind, first + (part * self.chunk) as u64, data, open.opened);
         }
         self.full.push_back(open.number);
         self.note_tombstones(open.number);
@@ -296,11 +311,11 @@ impl Log {
         let Some(open) = &mut self.open else { return };
         let (number, complete) = (open.number, open.complete());
         open.note_written(complete.end);
-        let first = self.first_block(number);
+        let (kind, first) = (self.open_kind(), self.first_block(number));
         for part in chunks(complete, self.chunk) {
             let Some(open) = &self.open else { return };
             let data = open.blocks[part.clone()].to_vec();
-            let number = self.write(first + part.start as u64, data, WriteNumber::NONE);
+            let number = self.write(kind, first + part.start as u64, data, WriteNumber::NONE);
             self.open.iter_mut().for_each(|open| open.note_write(number, part.end));
         }
     }
@@ -310,11 +325,17 @@ impl Log {
         self.settling.issue()
     }
 
-    /// Queues a write of `data` at `block`, issued once write `after` has completed. Returns its
-    /// number.
-    pub fn write(&mut self, block: u64, data: Vec<Bytes>, after: WriteNumber) -> WriteNumber {
+    /// Queues a write of `data`, of this kind, at `block`, issued once write `after` has completed. Returns
+    /// its number.
+    pub fn write(
+        &mut self,
+        kind: WriteKind,
+        block: u64,
+        data: Vec<Bytes>,
+        after: WriteNumber,
+    ) -> WriteNumber {
         let number = self.settling.issue();
-        self.writes.push_back(Write { number, block, data, after });
+        self.writes.push_back(Write { number, kind, block, data, after });
         number
     }
 

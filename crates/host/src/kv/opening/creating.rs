@@ -5,6 +5,7 @@ use crate::block::Bytes;
 use crate::kv::Keep;
 use crate::kv::jobs::Haste;
 use crate::kv::log::format::Superblock;
+use crate::placement::WriteKind;
 
 impl Opening {
     /// Starts to create a store; `there` is the superblock of the store to replace, if any.
@@ -56,7 +57,13 @@ impl Opening {
 
     pub(super) fn note_end(&mut self, block: u64, bytes: &Bytes) {
         if bytes.as_slice().iter().any(|&byte| byte != 0) {
-            return self.jobs.write(Job::Blanked(block), Haste::Urgent, block, vec![Bytes::ZEROS]);
+            return self.jobs.write(
+                Job::Blanked(block),
+                Haste::Urgent,
+                WriteKind::Metadata,
+                block,
+                vec![Bytes::ZEROS],
+            );
         }
         self.note_blanked();
     }

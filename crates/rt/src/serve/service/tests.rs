@@ -43,6 +43,7 @@ impl Drive for Counting {
             max_sectors: 32 * BLOCK_SECTORS as u32,
             block_sectors: BLOCK_SECTORS as u32,
             volatile_cache: false,
+            handles: 1,
         }
     }
 

@@ -3,6 +3,7 @@
 use super::{Ineffective, add};
 use crate::scenario::Scenario;
 use tailcut_base::quantity::exact_bytes;
+use tailcut_host::PlacementPolicy;
 use tailcut_host::array::LayoutKind;
 use tailcut_ssd::config::{ChipPolicy, Classes};
 use tailcut_ssd::precondition::PreparedState;
@@ -70,8 +71,11 @@ impl Scenario {
     /// Streams of writes that a drive does not keep apart, and streams of a drive that no write names.
     fn add_idle_streams(&self, found: &mut Vec<Ineffective>) {
         let because = match (self.array.drives, self.kv.enabled) {
-            (_, true) => Some("a server's log has one stream of writes (kv.enabled)"),
-            (1.., _) => Some("an array gives its drives one stream of writes (array.drives)"),
+            (_, true) => Some("a server names the handles of its writes (kv.enabled)"),
+            (1.., _) => Some("an array names the handles of its writes (array.drives)"),
+            _ if self.placement.policy != PlacementPolicy::Named => {
+                Some("the host chooses the handles of all writes (placement.policy)")
+            }
             _ if self.device.ftl.streams == 1 && !self.device.fdp.is_on() => Some(
                 "the drive has one write stream: raise device.ftl.streams, or device.fdp.handles of a drive \
                  that maps by superblock",
@@ -90,11 +94,26 @@ impl Scenario {
             // A job of fio may name one.
             _ => !self.fio.file.is_empty(),
         };
-        if self.array.drives > 0 || self.kv.enabled || !names_one {
+        let (has_array, has_server) = (self.array.drives > 0, self.kv.enabled);
+        let is_placed = self.placement.policy != PlacementPolicy::Named && self.placement_is_idle().is_none();
+        let because = match (has_array, self.array.layout) {
+            (true, LayoutKind::Raid0) => Some("raid0 writes nothing but data (array.layout)"),
+            _ if has_array || has_server || names_one || is_placed => None,
+            _ => Some(
+                "no write names a stream but the first: set workload.stream, beside.stream, lsm.streams or \
+                 placement.policy",
+            ),
+        };
+        if let Some(because) = because {
+            add(found, "device.fdp", &["handles", "isolation"], because);
+        }
+        if has_array || has_server || !names_one {
             let because = "no write names a stream but the first: set workload.stream, beside.stream or \
                            lsm.streams, without an array and a server";
             add(found, "device.ftl", &["streams"], because);
-            add(found, "device.fdp", &["handles", "isolation"], because);
+        }
+        if let Some(because) = self.placement_is_idle() {
+            add(found, "placement", &["policy"], because);
         }
     }
 

@@ -1,6 +1,7 @@
 use super::*;
 use crate::path::Background;
 use tailcut_base::config::Choice;
+use tailcut_host::PlacementPolicy;
 use tailcut_host::array::epoch::EpochMode;
 use tailcut_host::array::{LayoutKind, ReadPolicy};
 use tailcut_ssd::config::{Allocation, ChipPolicy, CommitPolicy, MappingLevel, VictimPolicy};
@@ -315,6 +316,26 @@ fn streams_need_writes_that_name_them_and_a_drive_that_gets_them() {
     assert_eq!(both(&scenario), [false, false]);
     (scenario.array.drives, scenario.trace.file) = (0, "a.csv".into());
     assert_eq!(both(&scenario), [false, false], "a trace has no streams");
+}
+
+#[test]
+fn handles_need_a_layer_that_names_them() {
+    let mut scenario = Scenario::default();
+    scenario.device.fdp.handles = 2;
+    let keys = ["device.fdp.handles", "placement.policy", "workload.stream"];
+    let effective = |scenario: &Scenario| keys.map(|key| because(scenario, key).is_none());
+    assert_eq!(effective(&scenario), [false, true, true], "every source names the first");
+    scenario.placement.policy = PlacementPolicy::Size;
+    assert_eq!(effective(&scenario), [true, true, false]);
+    scenario.kv.enabled = true;
+    assert_eq!(effective(&scenario), [true, false, false]);
+    (scenario.kv.enabled, scenario.array.drives) = (false, 3);
+    scenario.array.layout = LayoutKind::Raid0;
+    assert_eq!(effective(&scenario), [false, false, false], "raid0 has no parity");
+    scenario.array.layout = LayoutKind::Raid5;
+    assert_eq!(effective(&scenario), [true, false, false]);
+    (scenario.array.drives, scenario.device.fdp.handles) = (0, 1);
+    assert!(because(&scenario, "placement.policy").is_some_and(|why| why.contains("device.fdp.handles")));
 }
 
 #[test]

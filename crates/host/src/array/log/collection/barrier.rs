@@ -12,6 +12,7 @@ use crate::array::log::space::PARTS;
 use crate::array::log::stream::{HOST, MOVED};
 use crate::array::log::token::Token;
 use crate::mutation::{Invariant, holds};
+use crate::placement::WriteKind;
 use tailcut_base::cast::to_u8;
 use tailcut_base::{Class, Op, Time};
 
@@ -67,7 +68,8 @@ impl<B: Block> Log<B> {
             let class = Class::new(5).expect("a class");
             let (block, blocks) = (self.geometry.address(row), self.geometry.segment);
             let (op, data) = (Op::Trim, Vec::new());
-            let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks, data };
+            let ask =
+                Ask { op, fua: false, fail_fast: false, class, kind: WriteKind::Data, block, blocks, data };
             core.drives.ask(now, drive, Priority::Background, Owner::Layout(token.into()), ask);
         }
     }

@@ -24,6 +24,7 @@ use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::array::reads::{BlockRead, ReadResult, ReconstructWhen};
 use crate::array::{Column, DriveId};
 use crate::mutation::{Invariant, holds};
+use crate::placement::WriteKind;
 use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::ids::Id;
 use tailcut_base::{Class, Nanos, Op, Status, Time};
@@ -140,7 +141,8 @@ impl<B: Block> Log<B> {
     /// Reads a block of unknown age: its content identifies it.
     fn read_raw(&mut self, now: Time, core: &mut Core<B>, drive: DriveId, block: u64, what: u32) {
         let (op, class, data) = (Op::Read, Class::DEFAULT, Vec::new());
-        let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks: 1, data };
+        let ask =
+            Ask { op, fua: false, fail_fast: false, class, kind: WriteKind::Data, block, blocks: 1, data };
         core.drives.ask(now, drive, Priority::Read, Owner::Layout(Token::Recovery(what).into()), ask);
     }
 

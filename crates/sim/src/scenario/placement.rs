@@ -1,0 +1,55 @@
+//! How the host places writes on a drive with several reclaim unit handles.
+
+use super::Scenario;
+use crate::world::World;
+use tailcut_base::Device;
+use tailcut_base::config::{Configure, KeyVisitor, choose};
+use tailcut_host::{PlacementPolicy, Placer};
+
+/// The placement of writes by the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlacementConfig {
+    /// How the handle of a write is chosen.
+    pub policy: PlacementPolicy,
+}
+
+impl Default for PlacementConfig {
+    /// Every write keeps the handle that its source names.
+    fn default() -> PlacementConfig {
+        PlacementConfig { policy: PlacementPolicy::Named }
+    }
+}
+
+impl Configure for PlacementConfig {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
+        choose(
+            visit,
+            "policy",
+            "How the reclaim unit handle of a write is chosen: as its source names it, or by a host that \
+                knows no more than addresses: by the size of the write, by how recently its address was \
+                written, or by whether it continues a sequence.",
+            &mut self.policy,
+        );
+    }
+}
+
+impl Scenario {
+    /// Why `placement.policy` has no effect, if it has none.
+    pub(super) fn placement_is_idle(&self) -> Option<&'static str> {
+        match (self.array.drives, self.kv.enabled) {
+            (_, true) => Some("a server chooses the handles of its writes (kv.enabled)"),
+            (1.., _) => Some("an array chooses the handles of its writes (array.drives)"),
+            _ if !self.device.fdp.is_on() => Some("the drive has one handle: raise device.fdp.handles"),
+            _ => None,
+        }
+    }
+
+    /// `world`, in which writes are placed by the policy of this scenario.
+    pub(super) fn placed<D: Device>(&self, mut world: World<D>) -> World<D> {
+        if self.placement.policy != PlacementPolicy::Named && self.placement_is_idle().is_none() {
+            let identity = world.device.identify();
+            world.place_writes(Placer::new(self.placement.policy, identity.sectors, identity.handles));
+        }
+        world
+    }
+}
