@@ -2,7 +2,8 @@
 
     >>> import tailcut
     >>> run = tailcut.run(set={"run.requests": 100_000})
-    >>> run.percentile(99.9, "read")        # ns
+    >>> run.percentile_ns(99.9, "read")
+    >>> run.plot()                          # latency by percentile, coloured by cause
     >>> run.waits.to_pandas()               # what the slow ones waited for
 
 What there is:

@@ -7,12 +7,17 @@ import tempfile
 import warnings
 from collections.abc import Mapping
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _tailcut
+from ._plot import plot
 from ._progress import Progress, told
 from ._scenario import Scenario, asked
 from ._table import Table, markup, time
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.axes import Axes
 
 # As many as anybody has memory for.
 _ALL = (1 << 63) - 1
@@ -139,6 +144,58 @@ class Run:
         """
         return self._inner.percentile(percentile, kind)
 
+    def percentile_ns(self, percentile: float, kind: str = "all") -> int:
+        """:meth:`percentile` with its unit in its name."""
+        return self.percentile(percentile, kind)
+
+    @property
+    def summary(self) -> Table:
+        """A row for each kind of request: how many, errors, and latencies in ns: of the idle drive
+        (``bare_ns``), their mean, the percentiles of every report and the slowest (``max_ns``). A percentile
+        that fewer than ten requests exceed is None."""
+        rows = []
+        for kind in self.report["kinds"]:
+            latency = kind["latency"]
+            points = {
+                _name(point["percentile"]): point["ns"] if point["resolved"] else None
+                for point in latency["points"]
+            }
+            rows.append(
+                {key: kind[key] for key in ("kind", "requests", "errors")}
+                | {"bare_ns": latency["bare_ns"], "mean_ns": latency["mean_ns"]}
+                | points
+                | {"max_ns": latency["max_ns"]}
+            )
+        points = [_name(point["percentile"]) for point in self.report["kinds"][0]["latency"]["points"]]
+        kinds = {"kind": str, "requests": int, "errors": int, "bare_ns": float, "mean_ns": float}
+        return Table.of(rows, kinds | {name: int for name in points} | {"max_ns": int})
+
+    def __len__(self) -> int:
+        """Number of measured requests."""
+        return int(self.report["kinds"][0]["requests"])
+
+    def __bool__(self) -> bool:
+        """True, also of a run without requests."""
+        return True
+
+    def head(self, count: int = 5) -> Table:
+        """The first rows of :attr:`requests`."""
+        return self.requests.head(count)
+
+    @property
+    def df(self) -> pandas.DataFrame:
+        """:attr:`requests` as a data frame of pandas, in the same memory."""
+        return self.requests.to_pandas()
+
+    def plot(self, kind: str = "read", ax: Axes | None = None) -> Axes:
+        """Draws latency by percentile, the area below coloured by what requests waited for, and the latency
+        of the idle drive as a line. Wants matplotlib.
+
+        :param kind: as in :meth:`percentile`.
+        :param ax: the axes to draw into; a new figure without them. Returns them.
+        """
+        return plot(self.report, kind, ax)
+
     @property
     def curve(self) -> Table:
         """The latency curve: kind of request, percentile, and the latency in ns that it stands for; 20 points
@@ -244,7 +301,7 @@ class Run:
     def _repr_html_(self) -> str:
         kinds = self.report["kinds"][1:]
         points = [point["percentile"] for point in kinds[0]["latency"]["points"]] if kinds else []
-        head = ["kind", "requests", "mean", *[f"{percentile:g}" for percentile in points], "max"]
+        head = ["kind", "requests", "mean", *[f"p{percentile:g}" for percentile in points], "max"]
         rows = [
             [
                 kind["kind"],
@@ -261,3 +318,8 @@ class Run:
         return markup(
             self._title(), head, rows, "latency by percentile; ~ where fewer than ten requests are slower"
         )
+
+
+def _name(percentile: float) -> str:
+    """The name of a percentile's column, with its unit: ``p99_99_ns``."""
+    return f"p{percentile:g}_ns".replace(".", "_")

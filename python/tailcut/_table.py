@@ -59,6 +59,22 @@ class Table:
         columns = [self._columns.values(name, start, count) for name in names]
         return (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
 
+    def head(self, count: int = 5) -> Table:
+        """The first rows, as a table of their own: a copy."""
+        if count < 0:
+            raise ValueError(f"head({count}): write a number of rows from 0 on")
+        columns = []
+        for name in self.columns:
+            values = self._columns.values(name, 0, min(count, len(self)))
+            kind = next((type(value).__name__ for value in values if value is not None), "float")
+            columns.append((name, kind, values))
+        return Table(_tailcut.Columns.of(columns))
+
+    @property
+    def df(self) -> pandas.DataFrame:
+        """:meth:`to_pandas` in short."""
+        return self.to_pandas()
+
     def to_arrow(self) -> pyarrow.Table:
         """The table for pyarrow, in the same memory."""
         import pyarrow

@@ -190,3 +190,43 @@ def test_keys_and_presets(run):
     assert keys["run.requests"]["kind"] == "count" and keys["run.requests"]["meaning"]
     assert "g-1g" in tailcut.presets()
     assert "# " in tailcut.resolved() and 'preset = "g-1g"' in tailcut.resolved(set={"device.preset": "g-1g"})
+
+
+def test_a_run_is_like_a_table_of_its_requests(run):
+    assert len(run) == 20_000 and run
+    head = run.head(3)
+    assert len(head) == 3
+    assert head.columns == run.requests.columns
+    assert list(head.rows()) == [row for row, _ in zip(run.requests.rows(), range(3), strict=False)]
+    assert len(run.requests.head(10**9)) == 20_000
+    with pytest.raises(ValueError, match="number of rows"):
+        run.head(-1)
+    frame = run.df
+    assert frame.shape == (20_000, len(run.requests.columns))
+    assert frame["latency_ns"].max() == run.report["kinds"][0]["latency"]["max_ns"]
+    assert run.waits.df.equals(run.waits.to_pandas())
+
+
+def test_percentiles_name_their_unit(run):
+    summary = {row["kind"]: row for row in run.summary.rows()}
+    assert list(summary) == [kind["kind"] for kind in run.report["kinds"]]
+    assert summary["read"]["p99_ns"] == run.percentile_ns(99, "read") == run.percentile(99, "read")
+    assert summary["all"]["p99_9999_ns"] is None, "of 20,000 requests 0.02 are slower"
+    assert summary["read"]["mean_ns"] == run.report["kinds"][1]["latency"]["mean_ns"]
+
+
+def test_the_picture_adds_up_to_the_curve(run):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    ax = run.plot()
+    (curve, idle) = ax.get_lines()
+    reads = next(kind for kind in run.report["detail"]["kinds"] if kind["kind"] == "read")
+    assert list(curve.get_ydata()) == [nanos / 1e6 for _, nanos in reads["curve"]]
+    assert idle.get_ydata()[0] == run.report["kinds"][1]["latency"]["bare_ns"] / 1e6
+    assert "ms" in ax.get_ylabel()
+    top = ax.collections[-1].get_paths()[0].vertices[:, 1].max()
+    assert top == pytest.approx(max(curve.get_ydata())), "the areas reach the curve"
+    assert {"cell", "chip: erase"} <= {text.get_text() for text in ax.get_legend().get_texts()}
+    assert run.plot("write", ax) is ax
+    with pytest.raises(ValueError, match="it has .*read, write"):
+        run.plot("trim")

@@ -4,6 +4,7 @@ use crate::advise::arguments::AdviseArguments;
 use crate::bench::arguments::BenchCommand;
 use crate::calibrate::arguments::CalibrateArguments;
 use crate::compare::arguments::CompareArguments;
+use crate::demo::DemoArguments;
 use crate::explain::arguments::ExplainArguments;
 use crate::import::arguments::ImportCommand;
 use crate::probe::arguments::ProbeArguments;
@@ -57,6 +58,8 @@ pub enum Command {
     Import(ImportCommand),
     /// Calculate how many drives and R-groups saturate a network
     Size(SizeArguments),
+    /// Serve an emulated drive under a load, with a live page
+    Demo(DemoArguments),
     /// Search for crashes and faults that lose data, by seed
     Torture(TortureArguments),
     /// Serve block or memcached clients in real time

@@ -7,11 +7,12 @@ use crate::run::arguments::RunArguments;
 use crate::serve::kv::drop_in::{self, Invocation};
 use crate::terminal::ColorMode;
 use crate::{
-    advise, bench, calibrate, compare, ctl, explain, generate, help, import, probe, pts, report, run, serve,
-    size, study, torture, trace,
+    advise, bench, calibrate, compare, ctl, demo, explain, generate, help, import, probe, pts, report, run,
+    serve, size, study, torture, trace,
 };
 use clap::FromArgMatches;
 use clap::error::{ContextKind, ContextValue};
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -19,25 +20,35 @@ use std::process::ExitCode;
 /// standard error. Returns 0 for success, 1 for a failure on the way, 2 for bad input, 130 after
 /// an interruption.
 pub fn main() -> ExitCode {
+    ExitCode::from(run_words(std::env::args_os()))
+}
+
+/// As [`main`], for a program that is given the words of the command line, its own name first; returns the
+/// exit code. Help and arguments that cannot be read end the process.
+pub fn run_words(words: impl Iterator<Item = OsString>) -> u8 {
     let mut out = std::io::stdout().lock();
-    let words = match drop_in::read(std::env::args_os()) {
+    let words = match drop_in::read(words) {
         Invocation::Arguments(words) => words,
-        Invocation::Version(version) => return exit(writeln!(out, "{version}").map_err(Failure::from)),
+        Invocation::Version(version) => return code(writeln!(out, "{version}").map_err(Failure::from)),
     };
     let parsed =
         help::command().try_get_matches_from(words).and_then(|matches| Arguments::from_arg_matches(&matches));
     let arguments = parsed.unwrap_or_else(|error| refuse(&with_new_command(error)));
-    exit(dispatch(arguments, &mut out).and_then(|()| Ok(out.flush()?)))
+    code(dispatch(arguments, &mut out).and_then(|()| Ok(out.flush()?)))
 }
 
 /// The exit code of a command, after its failure, if any, was reported on standard error.
 pub fn exit(done: Result<(), Failure>) -> ExitCode {
+    ExitCode::from(code(done))
+}
+
+fn code(done: Result<(), Failure>) -> u8 {
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => 0,
         Err(failure) => {
             // A failure to write to standard error cannot be reported.
             let _ = std::io::stderr().write_all(failure.render(ColorMode::of_stderr()).as_bytes());
-            ExitCode::from(failure.exit_code())
+            failure.exit_code()
         }
     }
 }
@@ -88,6 +99,7 @@ fn dispatch(arguments: Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Trace(command) => trace::trace(&command, out),
         Command::Import(command) => import::import(&command, out),
         Command::Size(arguments) => size::size(&arguments, out),
+        Command::Demo(arguments) => demo::demo(&arguments, out),
         Command::Torture(arguments) => torture::torture(&arguments, out),
         Command::Serve(command) => serve::serve(&command, out),
         Command::Probe(arguments) => probe::probe(&arguments, out),

@@ -13,6 +13,7 @@ pub mod command;
 pub mod compare;
 pub mod completion;
 pub mod ctl;
+pub mod demo;
 pub mod explain;
 pub mod failure;
 pub mod format;

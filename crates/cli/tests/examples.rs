@@ -64,7 +64,7 @@ fn a_wrong_example_would_be_found() {
 }
 
 #[test]
-#[ignore = "ten million requests: for a release build (TAILCUT=PATH), as .ci/run does"]
+#[ignore = "1.3 million requests: for a release build (TAILCUT=PATH), as .ci/run does"]
 fn the_first_run_on_readme_is_what_it_prints() {
     let command = std::env::var("TAILCUT").unwrap_or_else(|_| env!("CARGO_BIN_EXE_tailcut").into());
     let folder = tempfile::tempdir().expect("the temporary folder is writable");

@@ -23,6 +23,7 @@ mod trace;
 
 use pyo3::prelude::*;
 use refusal::{ScenarioError, TailcutError};
+use std::ffi::OsString;
 use tailcut::scenario::keys;
 use tailcut_base::config::Choice;
 use tailcut_sim::Scenario;
@@ -40,6 +41,14 @@ fn scenario_keys() -> String {
     keys::to_json(&keys::list(&mut Scenario::default())).to_string()
 }
 
+/// Runs the `tailcut` command with these arguments and returns its exit code. Help and arguments that cannot
+/// be read end the process.
+#[pyfunction]
+fn command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    let words = std::iter::once(OsString::from("tailcut")).chain(arguments);
+    py.detach(|| tailcut::command::run_words(words))
+}
+
 /// The contents of the module.
 #[pymodule]
 fn _tailcut(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -51,6 +60,7 @@ fn _tailcut(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<comparison::Plan>()?;
     module.add_class::<comparison::Results>()?;
     module.add_class::<study::Study>()?;
+    module.add_function(wrap_pyfunction!(command, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(run::resolved, module)?)?;
     module.add_function(wrap_pyfunction!(comparison::run_job, module)?)?;

@@ -1,5 +1,6 @@
 //! Cores, scheduling and resource usage of threads: system calls.
 
+use crate::system::set_scheduler;
 use rustix::thread::{ClockId, CpuSet, NanosleepRelativeResult, clock_nanosleep_relative};
 use std::io;
 use tailcut_base::Nanos;
@@ -32,21 +33,13 @@ pub fn sleep(length: Nanos) {
 /// # Errors
 /// If the system call fails: it needs a privilege.
 pub fn go_before_others(level: u8) -> io::Result<()> {
-    schedule(libc::SCHED_FIFO, libc::c_int::from(level))
+    set_scheduler(libc::SCHED_FIFO, libc::c_int::from(level))
 }
 
 /// Returns this thread to the default scheduling policy.
 #[expect(clippy::missing_panics_doc, reason = "every thread may have the default policy")]
 pub fn go_in_turn() {
-    schedule(libc::SCHED_OTHER, 0).expect("every thread may");
-}
-
-fn schedule(class: libc::c_int, priority: libc::c_int) -> io::Result<()> {
-    let parameters = libc::sched_param { sched_priority: priority };
-    // SAFETY: the parameters are an initialised structure on our stack, which is read during the call only; 0
-    // names the calling thread.
-    let result = unsafe { libc::sched_setscheduler(0, class, &parameters) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    set_scheduler(libc::SCHED_OTHER, 0).expect("every thread may");
 }
 
 /// Resources used by a thread.

@@ -136,11 +136,14 @@ pub fn silence_output(errors: bool) -> io::Result<()> {
 const USER_BYTES: usize = 16 << 10;
 
 fn schedule(policy: i32) -> io::Result<()> {
-    // SAFETY: it is a plain structure of integers, for which zeros are valid.
-    let none: libc::sched_param = unsafe { std::mem::zeroed() };
-    // SAFETY: the structure is initialised, on our stack, and read during the call only; 0 denotes the
-    // calling thread.
-    match unsafe { libc::sched_setscheduler(0, policy, &raw const none) } {
+    set_scheduler(policy, 0)
+}
+
+/// Gives the calling thread a scheduling policy and a priority within it. It asks the kernel itself, whose
+/// structure `sched_param` is one number: musl's function refuses always, because POSIX means processes.
+pub(crate) fn set_scheduler(policy: libc::c_int, priority: libc::c_int) -> io::Result<()> {
+    // SAFETY: the number is on our stack and read during the call only; 0 denotes the calling thread.
+    match unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }

@@ -101,7 +101,7 @@ impl Builder<'_> {
     fn all(&self) -> impl Iterator<Item = Option<Arrangement>> {
         let mut all = Vec::new();
         for kind in self.kinds() {
-            let layouts = LAYOUTS.iter().filter(|l| l.survives_a_drive || !self.request.survives_a_drive);
+            let layouts = self.layouts();
             for (layout, drives) in
                 layouts.flat_map(|l| l.drives(self.request.most_drives).map(move |n| (l, n)))
             {
@@ -114,6 +114,12 @@ impl Builder<'_> {
             }
         }
         all.into_iter()
+    }
+
+    /// The layouts that are considered, or that others are set against.
+    fn layouts(&self) -> impl Iterator<Item = &'static Layout> {
+        let layouts = &self.request.layouts;
+        LAYOUTS.iter().filter(|layout| layouts.include(layout))
     }
 
     /// The kinds of drive; `None` is that of the scenario.
@@ -146,6 +152,7 @@ impl Builder<'_> {
         let device = &scenario.device;
         let tried = Candidate {
             name: name(&scenario, layout, drives, spare, technique),
+            layout: layout.name.to_owned(),
             sources: vec![layout.source.to_owned(), technique.source.to_owned()],
             drive: device.preset.name().to_owned(),
             drives,
@@ -250,7 +257,7 @@ impl Builder<'_> {
     /// The settings of every arrangement, but for its technique, which changes no capacity.
     fn places(&self) -> impl Iterator<Item = Vec<String>> {
         self.kinds().into_iter().flat_map(move |kind| {
-            let layouts = LAYOUTS.iter().filter(|l| l.survives_a_drive || !self.request.survives_a_drive);
+            let layouts = self.layouts();
             let sizes = layouts.flat_map(|l| l.drives(self.request.most_drives).map(move |n| (l, n)));
             sizes.map(move |(layout, drives)| place(kind, layout, drives, None))
         })

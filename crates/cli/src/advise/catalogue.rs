@@ -5,6 +5,9 @@
 //! and workload. The order within a list is the order of preference at equal cost: options that most drives
 //! and hosts support come first.
 
+use crate::scenario::nearest::{enumerate, nearest};
+use tailcut_base::BadValue;
+
 /// What drives do, or are configured to do, for reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Technique {
@@ -33,6 +36,54 @@ pub struct Layout {
     pub step: u32,
     /// Whether the data survive the loss of any one drive.
     pub survives_a_drive: bool,
+}
+
+/// Layouts that belong together, by the name that `--only` and `--against` know them by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LayoutGroup {
+    /// The name.
+    name: &'static str,
+    /// The names of the layouts in [`LAYOUTS`].
+    layouts: &'static [&'static str],
+}
+
+/// All groups. Some layouts are in several.
+pub const GROUPS: &[LayoutGroup] = &[
+    LayoutGroup { name: "one", layouts: &["one drive"] },
+    LayoutGroup { name: "md", layouts: &["raid0", "raid5"] },
+    LayoutGroup { name: "raid0", layouts: &["raid0"] },
+    LayoutGroup { name: "raid5", layouts: &["raid5", "raid5, reads around collection"] },
+    LayoutGroup {
+        name: "mirror",
+
+        layouts: &["epochs, collection under control", "epochs with three copies, collection under control"],
+    },
+    LayoutGroup { name: "swan", layouts: &["swan0"] },
+];
+
+impl LayoutGroup {
+    /// The group of this name.
+    ///
+    /// # Errors
+    /// A sentence with all names.
+    pub fn by_name(name: &str) -> Result<LayoutGroup, BadValue> {
+        GROUPS.iter().find(|group| group.name == name).copied().ok_or_else(|| {
+            let names: Vec<&str> = GROUPS.iter().map(|group| group.name).collect();
+            let meant = nearest(name, names.iter().copied());
+            let meant = meant.map_or(String::new(), |near| format!("did you mean '{near}'? "));
+            BadValue::new(format!("{meant}the layouts are {}", enumerate(&names)))
+        })
+    }
+
+    /// The name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Whether the layout of this name is one of them.
+    pub fn has(&self, layout: &str) -> bool {
+        self.layouts.contains(&layout)
+    }
 }
 
 const READS_FIRST: &str = "device.schedule.chip=reads-first";
@@ -188,5 +239,20 @@ impl Layout {
     pub fn drives(&self, most: u32) -> impl Iterator<Item = u32> {
         let end = if self.least == 1 { 1 } else { most };
         (self.least..=end).step_by(self.step as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_layout_is_in_a_group_and_groups_have_layouts_that_exist() {
+        for layout in LAYOUTS {
+            assert!(GROUPS.iter().any(|group| group.has(layout.name)), "{}", layout.name);
+        }
+        for name in GROUPS.iter().flat_map(|group| group.layouts) {
+            assert!(LAYOUTS.iter().any(|layout| layout.name == *name), "{name}");
+        }
     }
 }

@@ -24,14 +24,15 @@ pub const SCENARIO: &str = "advise.toml";
 /// promise, or [`Failure::Interrupted`].
 #[expect(clippy::missing_panics_doc, reason = "plain data becomes JSON")]
 pub fn command(arguments: &AdviseArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let offer = &arguments.offer;
     let request = Request {
         base: arguments.common.run_of(arguments.scenario.clone()),
         promise: arguments.promise.clone(),
-        drives: arguments.drives.clone(),
-        data: arguments.data,
-        most_drives: arguments.most_drives,
-        survives_a_drive: arguments.survive,
-        prices: arguments.price.unwrap_or_default(),
+        drives: offer.drives().to_vec(),
+        data: offer.data(),
+        most_drives: offer.most_drives(),
+        layouts: offer.layouts(),
+        prices: offer.prices()?.unwrap_or_default(),
         most_requests: arguments.most_requests,
         out: Some(arguments.out.clone()),
         jobs: arguments.jobs.map(usize::from),

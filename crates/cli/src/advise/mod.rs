@@ -19,6 +19,7 @@ use crate::failure::Failure;
 use crate::run::arguments::RunArguments;
 use crate::sweep::{Progress, Promise};
 use arrangement::Arrangements;
+use catalogue::{Layout, LayoutGroup};
 use cost::Prices;
 use search::Search;
 use std::path::PathBuf;
@@ -37,8 +38,8 @@ pub struct Request {
     pub data: Option<u64>,
     /// Maximum number of drives of an arrangement.
     pub most_drives: u32,
-    /// Whether only arrangements that survive the loss of a drive are considered.
-    pub survives_a_drive: bool,
+    /// Which layouts are considered.
+    pub layouts: Layouts,
     /// The prices of flash and drives by which arrangements are ordered.
     pub prices: Prices,
     /// Maximum number of requests of each run.
@@ -47,6 +48,46 @@ pub struct Request {
     pub out: Option<PathBuf>,
     /// Number of runs at a time; `None` for one per core.
     pub jobs: Option<usize>,
+}
+
+/// The layouts that advice is to choose from, and those to set its choice against.
+#[derive(Clone, Debug, Default)]
+pub struct Layouts {
+    /// Only layouts that survive the loss of a drive.
+    survive: bool,
+    /// What may be advised; everything if there are none.
+    only: Vec<LayoutGroup>,
+    /// The layouts whose cheapest arrangement that keeps the promise is searched as well.
+    against: Option<LayoutGroup>,
+}
+
+impl Layouts {
+    /// Those of `only`, or all if there are none, and those that the advice is set against; if `survive`,
+    /// only layouts that survive the loss of a drive.
+    pub fn new(survive: bool, only: Vec<LayoutGroup>, against: Option<LayoutGroup>) -> Layouts {
+        Layouts { survive, only, against }
+    }
+
+    /// Whether arrangements with this layout are tried.
+    pub fn include(&self, layout: &Layout) -> bool {
+        (layout.survives_a_drive || !self.survive)
+            && (self.offers(layout.name) || self.is_against(layout.name))
+    }
+
+    /// Whether an arrangement with this layout may be advised.
+    pub fn offers(&self, layout: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|group| group.has(layout))
+    }
+
+    /// The layouts that the advice is set against.
+    pub fn against(&self) -> Option<LayoutGroup> {
+        self.against
+    }
+
+    /// Whether the advice is set against arrangements with this layout.
+    pub fn is_against(&self, layout: &str) -> bool {
+        self.against.is_some_and(|group| group.has(layout))
+    }
 }
 
 /// Searches the catalogue in the order of cost. `is_over` is asked now and then whether to stop: the advice

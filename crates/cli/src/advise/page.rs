@@ -1,6 +1,7 @@
 //! Advice as a person reads it.
 
 use super::results::{Advice, Candidate, TermResult, Verdict};
+use super::search::is_kept;
 use crate::format::counted;
 use crate::terminal::wrapped;
 use crate::terminal::{Align, ColorMode, Table, TextRole};
@@ -28,9 +29,32 @@ pub fn page(advice: &Advice, width: usize, tone: ColorMode) -> String {
         None if advice.advised.is_some() => text += "\nnothing in the catalogue is cheaper\n",
         None => {}
     }
+    text += &against(advice, tone);
     text += &others(advice, width, tone);
     text += &format!("\n{}", wrapped("", &footer(advice), width));
     text
+}
+
+/// What the advice was set against, and how their costs compare.
+fn against(advice: &Advice, tone: ColorMode) -> String {
+    let Some(against) = &advice.against else { return String::new() };
+    let group = against.group();
+    let Some(best) = against.best().map(|index| &advice.tried[index]) else {
+        return format!("\nagainst {group}: nothing with such a layout could be tried\n");
+    };
+    if !is_kept(best) {
+        return format!(
+            "\n{}",
+            one(advice, best, &format!("against {group}: nothing keeps it, the closest"), tone)
+        );
+    }
+    let advised = advice.advised.map(|index| advice.tried[index].cost).filter(|cost| *cost > 0.0);
+    let times = match advised.map(|cost| best.cost / cost) {
+        Some(times) if (times - 1.0).abs() < 0.005 => String::from(", for the same cost"),
+        Some(times) => format!(", for {times:.2} times the cost"),
+        None => String::new(),
+    };
+    format!("\n{}", one(advice, best, &format!("against {group}{times}"), tone))
 }
 
 fn one(advice: &Advice, tried: &Candidate, label: &str, tone: ColorMode) -> String {
@@ -98,7 +122,14 @@ fn too_few(tried: &Candidate, width: usize) -> String {
 fn others(advice: &Advice, width: usize, tone: ColorMode) -> String {
     let left = |title| (title, Align::Left);
     let right = |title| (title, Align::Right);
-    let head = [left("tried"), right("cost"), left(""), right("waf"), right("life"), left("its worst term")];
+    let head = [
+        left("tried"),
+        right("cost"),
+        left(""),
+        right("waf"),
+        right("life"),
+        left("what it breaks, or its narrowest term"),
+    ];
     let has_wear = advice.tried.iter().any(|tried| tried.wear.is_known());
     let shown = [true, true, true, has_wear, has_wear, true];
     let columns: Vec<(&str, Align)> =
@@ -117,12 +148,7 @@ fn others(advice: &Advice, width: usize, tone: ColorMode) -> String {
             Verdict::Broken | Verdict::BrokenSoon => "broken",
             Verdict::Unknown => "not run",
         };
-        let worst = tried.terms.iter().min_by(|a, b| {
-            let margin = |term: &TermResult| term.margin.unwrap_or(f64::NEG_INFINITY);
-            margin(a).total_cmp(&margin(b))
-        });
-        let worst = worst.map(|term| format!("{}: {}, {}", term.term, term.shown, stands(term)));
-        let mut worst = tried.error.clone().or(worst).unwrap_or_default();
+        let mut worst = tried.error.clone().unwrap_or_else(|| broken_terms(tried));
         if tried.caveats.is_overloaded() {
             worst += "; overloaded";
         }
@@ -147,6 +173,17 @@ fn others(advice: &Advice, width: usize, tone: ColorMode) -> String {
     format!("\n{table}\n{legend}{more}")
 }
 
+/// Every term that a candidate breaks, the worst first; of one that breaks none the narrowest term.
+fn broken_terms(tried: &Candidate) -> String {
+    let margin = |term: &&TermResult| term.margin.unwrap_or(f64::NEG_INFINITY);
+    let mut terms: Vec<&TermResult> = tried.terms.iter().collect();
+    terms.sort_by(|a, b| margin(a).total_cmp(&margin(b)));
+    let broken = terms.iter().filter(|term| !term.kept).count();
+    terms.truncate(broken.max(1));
+    let shown = terms.iter().map(|term| format!("{}: {}, {}", term.term, term.shown, stands(term)));
+    shown.collect::<Vec<_>>().join("; ")
+}
+
 fn footer(advice: &Advice) -> String {
     let mut text = advice.assumption.clone();
     if advice.left_out > 0 {
@@ -158,8 +195,9 @@ fn footer(advice: &Advice) -> String {
     }
     if advice.not_tried > 0 {
         text += &format!(
-            "; {} that cost more {} not tried",
-            advice.not_tried,
+            "; {} that {} no less {} not tried, because the search ends at the cheapest that keeps the promise",
+            show_number_of(advice.not_tried, "arrangement"),
+            if advice.not_tried == 1 { "costs" } else { "cost" },
             if advice.not_tried == 1 { "was" } else { "were" }
         );
     }

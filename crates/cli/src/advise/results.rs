@@ -26,6 +26,9 @@ pub struct Advice {
     pub advised: Option<usize>,
     /// The number of the closest among the arrangements that cost less and do not keep the promise.
     pub next_cheaper: Option<usize>,
+    /// What the advice was set against, if the user asked for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<Against>,
     /// Every arrangement that was tried, in the order of cost.
     pub tried: Vec<Candidate>,
     /// Arrangements of the catalogue that hold too little data, or that a scenario refuses.
@@ -36,11 +39,41 @@ pub struct Advice {
     pub complete: bool,
 }
 
+/// The layouts that an advice was set against.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Against {
+    /// Name of the group of layouts, as `--against` takes it.
+    group: String,
+    /// The number of the cheapest arrangement of these layouts that keeps the promise; the closest where none
+    /// does; none if none was tried.
+    best: Option<usize>,
+}
+
+impl Against {
+    /// The best arrangement with the layouts of `group`, by its number.
+    pub fn new(group: &str, best: Option<usize>) -> Against {
+        Against { group: group.to_owned(), best }
+    }
+
+    /// Name of the group of layouts.
+    pub fn group(&self) -> &str {
+        &self.group
+    }
+
+    /// The number of the best arrangement of these layouts, if one was tried.
+    pub fn best(&self) -> Option<usize> {
+        self.best
+    }
+}
+
 /// An arrangement that was tried.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Candidate {
     /// Name of the arrangement: layout, drives, over-provisioning, technique.
     pub name: String,
+    /// Name of the layout in the catalogue.
+    #[serde(default)]
+    pub layout: String,
     /// Sources of the layout and of the technique.
     pub sources: Vec<String>,
     /// Name of the drive's preset.

@@ -3,7 +3,7 @@
 use super::Request;
 use super::arrangement::{Arrangement, Arrangements};
 use super::judge::{is_broken_soon, is_life_unknown, judge, requests_needed};
-use super::results::{Advice, Candidate, Caveats, FORMAT, Verdict, Wear};
+use super::results::{Advice, Against, Candidate, Caveats, FORMAT, Verdict, Wear};
 use crate::failure::Failure;
 use crate::pool::ThreadPool;
 use crate::run::Scenario;
@@ -50,15 +50,32 @@ impl Search<'_> {
         let all = self.arrangements.take();
         let is_equal = |a: &Arrangement, b: &Arrangement| a.tried.cost == b.tried.cost;
         for class in all.chunk_by(is_equal) {
-            let mut found = self.class(class, is_over, tell)?;
+            let wanted = self.wanted(class, &tried);
+            let mut found = self.class(&wanted, is_over, tell)?;
             tried.append(&mut found);
-            if is_over() || tried.iter().any(is_kept) {
+            if is_over() {
                 break;
             }
         }
         let not_tried = (all.len() - tried.len()) as u64;
         let complete = !is_over();
         Ok((self.conclude(tried, not_tried, complete), self.scenarios))
+    }
+
+    /// Those of a class that can still change the answer: what may be advised, until something keeps the
+    /// promise, and likewise what the advice is set against.
+    fn wanted(&self, class: &[Arrangement], tried: &[Candidate]) -> Vec<Arrangement> {
+        let layouts = &self.request.layouts;
+        let is_found = |is_wanted: &dyn Fn(&str) -> bool| {
+            tried.iter().any(|tried| is_kept(tried) && is_wanted(&tried.layout))
+        };
+        let is_advised = is_found(&|layout| layouts.offers(layout));
+        let is_rival_found = is_found(&|layout| layouts.is_against(layout));
+        let is_wanted = |arrangement: &&Arrangement| {
+            let layout = arrangement.tried.layout.as_str();
+            (!is_advised && layouts.offers(layout)) || (!is_rival_found && layouts.is_against(layout))
+        };
+        class.iter().filter(is_wanted).cloned().collect()
     }
 
     /// Tries all arrangements of one cost.
@@ -173,9 +190,13 @@ impl Search<'_> {
     }
 
     fn conclude(&self, tried: Vec<Candidate>, not_tried: u64, complete: bool) -> Advice {
-        let advised = tried.iter().position(is_kept);
+        let layouts = &self.request.layouts;
+        let is_offered = |tried: &Candidate| layouts.offers(&tried.layout);
+        let advised = tried.iter().position(|tried| is_offered(tried) && is_kept(tried));
         let most = advised.map_or(f64::INFINITY, |index| tried[index].cost);
-        let cheaper = |tried: &Candidate| tried.cost < most && !tried.terms.is_empty() && !is_kept(tried);
+        let cheaper = |tried: &Candidate| {
+            is_offered(tried) && tried.cost < most && !tried.terms.is_empty() && !is_kept(tried)
+        };
         let closest = |(_, a): &(usize, &Candidate), (_, b): &(usize, &Candidate)| {
             // The next cheaper one costs as much as possible; where nothing keeps the promise, the closest
             // counts.
@@ -193,6 +214,9 @@ impl Search<'_> {
             assumption: self.request.prices.assumption(),
             advised,
             next_cheaper: next.map(|(index, _)| index),
+            against: layouts
+                .against()
+                .map(|group| Against::new(group.name(), best_of(&tried, |tried| group.has(&tried.layout)))),
             left_out: self.arrangements.left_out,
             not_tried,
             complete,
@@ -201,7 +225,17 @@ impl Search<'_> {
     }
 }
 
-fn is_kept(tried: &Candidate) -> bool {
+/// The first of some candidates that keeps the promise, or else the one that comes closest.
+fn best_of(tried: &[Candidate], is_meant: impl Fn(&Candidate) -> bool) -> Option<usize> {
+    let meant = || tried.iter().enumerate().filter(|(_, tried)| is_meant(tried));
+    let closest = || {
+        let run = meant().filter(|(_, tried)| !tried.terms.is_empty());
+        run.max_by(|(_, a), (_, b)| worst_margin(a).total_cmp(&worst_margin(b)))
+    };
+    meant().find(|(_, tried)| is_kept(tried)).or_else(closest).map(|(index, _)| index)
+}
+
+pub(super) fn is_kept(tried: &Candidate) -> bool {
     matches!(tried.verdict, Verdict::Kept | Verdict::KeptTooFew)
 }
 

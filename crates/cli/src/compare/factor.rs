@@ -42,6 +42,12 @@ impl Factor {
         for (at, setting) in pieces(settings) {
             if !setting.contains('=') {
                 let span = offset + at..offset + at + setting.len();
+                if let Some(instead) = meant_levels(name, settings) {
+                    return Err(Misread::new(
+                        span,
+                        format!("'{setting}' sets no key; to compare values of one key: --vary {instead}"),
+                    ));
+                }
                 let wrong = format!(
                     "'{setting}' sets no key; {example}, and a value with a comma in quotes or brackets"
                 );
@@ -93,6 +99,18 @@ impl Level {
             .map(|setting| setting.split_once('=').map_or(setting.as_str(), |(key, _)| key).trim())
             .collect()
     }
+}
+
+/// What follows `--vary` if `--on-off` was given values of one key: `NAME=key=a,b`, or `key=a,b` alone.
+fn meant_levels(name: &str, settings: &str) -> Option<String> {
+    let is_key = |text: &str| text.contains('.') && !text.contains(char::is_whitespace);
+    let (key, values) = match settings.split_once('=') {
+        Some((key, values)) => (key.trim(), values),
+        None => (name.trim(), settings),
+    };
+    let values: Vec<&str> = pieces(values).map(|(_, value)| value).collect();
+    let is_list = values.len() > 1 && values.iter().all(|value| !value.is_empty() && !value.contains('='));
+    (is_key(key) && is_list).then(|| format!("{key}={}", values.join(",")))
 }
 
 /// The conflict between these factors, if there is one.
@@ -193,6 +211,14 @@ mod tests {
         assert!(wrong(Factor::vary("=1,2")).contains("no name"));
         let misread = Factor::on_off("x=a.b=1,2").expect_err("'2' sets nothing");
         assert_eq!(misread.span, 8..9);
+        assert!(
+            misread.message.ends_with("to compare values of one key: --vary a.b=1,2"),
+            "{}",
+            misread.message
+        );
+        assert!(wrong(Factor::on_off("a.b=1,2,3")).ends_with("--vary a.b=1,2,3"), "the name is missing");
+        let several = wrong(Factor::on_off("x=a.b=1,c.d=2,3"));
+        assert!(several.contains("write it like --on-off") && !several.contains("--vary"), "{several}");
         let factors = [Factor::vary("a.b=1,2").expect("good"), Factor::on_off("x=a.b=3").expect("good")];
         assert!(conflict(&factors).expect("both set it").contains("both set a.b"));
         assert!(conflict(&factors[..1]).is_none());

@@ -5,6 +5,22 @@ use super::CommandHelp;
 /// The servers, and the commands that operate them.
 pub(super) const ALL: &[CommandHelp] = &[
     CommandHelp {
+        path: "demo",
+        examples: &[
+            ("Watch a drive under load in the browser", "tailcut demo"),
+            (
+                "The same for half a minute, reads first",
+                "tailcut demo --time 30s --set device.schedule.chip=reads-first",
+            ),
+        ],
+        exit_status: SERVES,
+        files: &[
+            ("tailcut-demo.sock", "the server's unix socket"),
+            ("tailcut-demo.ctl", "its control socket, for 'status' and 'ctl'"),
+        ],
+        see_also: &["serve block", "run", "status"],
+    },
+    CommandHelp {
         path: "serve",
         examples: &[
             ("Export the simulated drive over NBD", "tailcut serve block"),

@@ -8,6 +8,7 @@ pub mod markup;
 mod page;
 
 pub use page::Page;
+pub(crate) use page::STYLE;
 
 use crate::failure::Failure;
 use crate::output;

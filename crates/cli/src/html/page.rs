@@ -33,7 +33,7 @@ const SCRIPTS: [&str; 10] = [
     include_str!("script/history.js"),
 ];
 
-const STYLE: &str = include_str!("style.css");
+pub(crate) const STYLE: &str = include_str!("style.css");
 
 /// See `echarts/README.md`.
 const ECHARTS: &[u8] = include_bytes!("echarts/echarts.min.js.gz");

@@ -46,6 +46,9 @@ pub struct RunOptions {
     /// Seed of every random stream
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// Measure eight times as long, or eight times the requests, for percentiles further out
+    #[arg(long)]
+    pub long: bool,
     /// Folder for the result files
     #[arg(long, value_name = "DIR", default_value = crate::output::DEFAULT_FOLDER)]
     pub out: PathBuf,
@@ -55,6 +58,9 @@ pub struct RunOptions {
     /// Write an HTML report, with its data as JSON beside it
     #[arg(long, value_name = "FILE", value_parser = crate::html::page_file)]
     pub html: Option<PathBuf>,
+    /// Write every request with its latency and what it waited for to a CSV file
+    #[arg(long, value_name = "FILE", value_parser = super::requests::file)]
+    pub requests: Option<PathBuf>,
     /// Record the run over time, for later reports with 'tailcut report'; implied by --html
     #[arg(long)]
     pub timeline: bool,

@@ -9,6 +9,7 @@ use crate::scenario::{self, Problem, Problems, Source, keys};
 use crate::terminal::ColorMode;
 use std::collections::BTreeMap;
 use std::path::Path;
+use tailcut_base::Nanos;
 use tailcut_base::config::Choice;
 use tailcut_sim::scenario::InputError;
 use tailcut_sim::world::Limits;
@@ -48,6 +49,9 @@ pub fn read_with_warnings(scenario: &mut Scenario, arguments: &RunArguments) -> 
     *scenario = before_reading(&ahead);
     scenario::read(scenario, source.clone(), &settings)?;
     choose(scenario, &arguments.options)?;
+    if arguments.options.long {
+        lengthen(&mut scenario.run)?;
+    }
     let defaults = defaults(scenario);
     let ineffective = scenario.ineffective();
     let reason = |path: &str| {
@@ -57,6 +61,27 @@ pub fn read_with_warnings(scenario: &mut Scenario, arguments: &RunArguments) -> 
     let found = effect::find(scenario, &defaults, source.clone(), &settings, reason);
     Ok(found.and(idle_preset(scenario, source, &settings)))
 }
+
+/// Multiplies what is measured by [`LONG`]: the built-in scenario then has the ten million requests that
+/// resolve 99.9999 %.
+fn lengthen(run: &mut Limits) -> Result<(), Failure> {
+    if run.duration == Nanos::ZERO && run.requests == 0 {
+        return Err(Failure::Input(
+            "--long has no effect: the run ends with its workload; raise what ends that, such as \
+             workload.requests or trace.times, or set run.duration"
+                .into(),
+        ));
+    }
+    let measured = run.duration.saturating_sub(run.ramp);
+    if measured > Nanos::ZERO {
+        run.duration = Nanos(run.ramp.0.saturating_add(measured.0.saturating_mul(LONG)));
+    }
+    run.requests = run.requests.saturating_mul(LONG);
+    Ok(())
+}
+
+/// How many times as long a run with `--long` measures.
+const LONG: u64 = 8;
 
 /// What a scenario like `ahead` starts from. A trace, a job file and a data-centre workload end by
 /// themselves; the limits of the built-in load are not theirs, nor is what contradicts those limits an error.

@@ -4,6 +4,8 @@ pub mod arguments;
 mod files;
 pub mod html;
 mod input;
+mod next;
+mod requests;
 mod simulation;
 
 pub use files::{ATTRIBUTION, CURVE, REPORT, SCENARIO, SLOWEST, Saved, column, elapsed, write};
@@ -44,7 +46,8 @@ pub fn run(arguments: &RunArguments, out: &mut dyn Write) -> Result<(), Failure>
         return Ok(out.flush()?);
     }
     let json = options.json.as_deref().filter(|file| !is_stdout(file));
-    let files: Vec<&Path> = options.html.as_deref().into_iter().chain(json).collect();
+    let files: Vec<&Path> =
+        options.html.as_deref().into_iter().chain(json).chain(options.requests.as_deref()).collect();
     output::check(Some(&options.out), &files)?;
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
@@ -52,7 +55,7 @@ pub fn run(arguments: &RunArguments, out: &mut dyn Write) -> Result<(), Failure>
     let simulated =
         simulate(&scenario, options, &interrupt).map_err(|error| input::refuse(error, arguments))?;
     let elapsed = start.elapsed();
-    finish(&mut scenario, &simulated, elapsed, options, out)
+    finish(&mut scenario, &simulated, elapsed, arguments, out)
 }
 
 /// Prints the results, then keeps them: a folder that cannot be written costs no result.
@@ -60,13 +63,14 @@ fn finish(
     scenario: &mut Scenario,
     simulated: &Simulated,
     elapsed: Duration,
-    options: &RunOptions,
+    arguments: &RunArguments,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
+    let options = &arguments.options;
     let saved = Saved::new(scenario, simulated, options.skip_bad_lines);
     let json = saved.to_json();
     // The files are also written when the reader closes standard output early.
-    let printed = print(&saved, &json, scenario, options, out);
+    let printed = print(&saved, &json, scenario, arguments, out);
     let kept = keep(&saved, &json, scenario, simulated, options)
         .and_then(|()| Ok(files::write_elapsed(&options.out, elapsed)?));
     match (simulated.ending.failure(), printed.and(kept)) {
@@ -84,9 +88,10 @@ fn print(
     saved: &Saved,
     json: &str,
     scenario: &Scenario,
-    options: &RunOptions,
+    arguments: &RunArguments,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
+    let options = &arguments.options;
     if options.json_to_stdout() {
         out.write_all(json.as_bytes())?;
     } else if let Some(why) = saved.report.unmeasured() {
@@ -100,6 +105,7 @@ fn print(
         let text = show::report(&saved.report, scenario, detail, usize::from(window()), tone);
         out.write_all(text.as_bytes())?;
         writeln!(out, "{}", whereabouts(&saved.report, options, tone))?;
+        out.write_all(next::commands(scenario, arguments, tone).as_bytes())?;
     }
     Ok(out.flush()?)
 }
@@ -107,16 +113,13 @@ fn print(
 /// The digest, and where the files are.
 fn whereabouts(report: &Report, options: &RunOptions, tone: ColorMode) -> String {
     let folder = options.out.display();
-    let verbosely = if options.verbose { "" } else { "with --verbose, " };
+    let verbosely = if options.verbose { "" } else { "with --verbose, and " };
     format!(
         "\ntailcut {}, seed {}, digest {}\n{}",
         report.version,
         report.seed,
         report.digest,
-        tone.paint(
-            TextRole::Faint,
-            &format!("more {verbosely}in {folder}/{REPORT} and by: tailcut explain {folder}")
-        )
+        tone.paint(TextRole::Faint, &format!("more {verbosely}in {folder}/{REPORT}"))
     )
 }
 
@@ -130,6 +133,9 @@ fn keep(
     files::write(&options.out, saved, json, &simulated.stats)?;
     if let Some(file) = &options.html {
         crate::html::write(file, &html::page(saved, scenario), None)?;
+    }
+    if let (Some(file), Some(kept)) = (&options.requests, &simulated.columns) {
+        requests::write(file, kept, options)?;
     }
     match &options.json {
         Some(file) if !is_stdout(file) => Ok(output::write_file(file, json.as_bytes())?),

@@ -2,6 +2,7 @@
 
 use super::Scenario;
 use super::arguments::RunOptions;
+use super::requests::MOST;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::terminal::{Progress, Waiting};
@@ -102,7 +103,7 @@ pub fn simulate(
     options: &RunOptions,
     interrupt: &Interrupt,
 ) -> Result<Simulated, NotRun> {
-    let keep = Keep { timeline: options.is_recorded(), requests: None };
+    let keep = Keep { timeline: options.is_recorded(), requests: options.requests.is_some().then_some(MOST) };
     let mut progress = Progress::new("run", None, options.quiet);
     simulate_and_keep(scenario, options, keep, interrupt, &mut |done, all, now| {
         progress.expect(all);

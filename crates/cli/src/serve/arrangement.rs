@@ -2,9 +2,10 @@
 //! that array.
 
 use crate::failure::Failure;
+use crate::output::shell_word;
 use crate::run::Scenario;
 use crate::scenario::{self, Source};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tailcut_rt::probe::DeviceUse;
 
 /// Devices that a server is started with, and what is to happen to them.
@@ -130,15 +131,8 @@ fn occupied(devices: Devices<'_>) -> String {
 }
 
 fn command(Devices { paths, command, .. }: Devices<'_>, layout: &str) -> String {
-    let devices: Vec<String> = paths.iter().map(|path| format!("--device {}", quoted(path))).collect();
+    let devices: Vec<String> = paths.iter().map(|path| format!("--device {}", shell_word(path))).collect();
     format!("tailcut {command} --set array.layout={layout} --create {}", devices.join(" "))
-}
-
-/// A path as a shell reads it.
-fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@".contains(c);
-    if text.chars().all(is_plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
 fn separately(devices: Devices<'_>) -> &'static str {

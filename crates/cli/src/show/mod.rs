@@ -1,6 +1,7 @@
 //! A report as a person reads it: at most 80 columns where the figures allow it, limits beside
 //! figures.
 
+mod answer;
 mod array;
 mod drive;
 mod host;
@@ -32,6 +33,7 @@ pub enum Detail {
 /// The whole report, `width` columns wide.
 pub fn report(report: &Report, scenario: &Scenario, detail: Detail, width: usize, tone: ColorMode) -> String {
     let mut page = Page { text: String::new(), tone };
+    page.text += &answer::sentence(report, width);
     page.text += &what_ran(report, scenario, tone);
     // They may be about how all figures are to be read.
     if !report.notes.is_empty() {
@@ -40,7 +42,7 @@ pub fn report(report: &Report, scenario: &Scenario, detail: Detail, width: usize
     }
     page.part("throughput", &throughput::kinds(report, tone));
     page.text += &throughput::resources(report, tone);
-    page.part("latency", &latency::table(report, tone));
+    page.part("latency", &latency::table(report, detail, tone));
     let slow = slow_ones(report, width, tone);
     // Of fewer than 100 requests there is no slowest 1 %.
     if !slow.is_empty() {

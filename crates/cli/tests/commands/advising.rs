@@ -239,3 +239,70 @@ fn an_arrangement_that_is_overloaded_is_marked() {
     assert!(text.contains("; overloaded"), "{text}");
     assert_eq!(advised(&advice(&place))["overloaded"], true);
 }
+
+#[test]
+fn only_the_layouts_that_are_named_are_considered() {
+    let place = place();
+    let text = place.text(&advise("p99(read) < 50ms", &["--only", "md", "--survive", "--most-drives", "4"]));
+    let advice = advice(&place);
+    let layouts: Vec<&str> = advice["tried"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|tried| tried["layout"].as_str().expect("a name"))
+        .collect();
+    assert!(!layouts.is_empty() && layouts.iter().all(|layout| *layout == "raid5"), "{layouts:?}");
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("3 arrangements that cost no less were not tried, because the search"), "{text}");
+    assert!(advice["against"].is_null());
+    let wrong = place.refused(2, &advise("p99(read) < 50ms", &["--only", "raid6"]));
+    assert!(wrong.contains("the layouts are one, md, raid0, raid5, mirror and swan"), "{wrong}");
+}
+
+#[test]
+fn an_advice_is_set_against_what_md_would_do() {
+    let place = place();
+    let more = ["--only", "mirror", "--against", "md", "--most-drives", "4"];
+    let text = place.text(&advise("p99(read) < 50ms", &more));
+    let advice = advice(&place);
+    let best = advised(&advice);
+    assert!(best["layout"].as_str().expect("a name").starts_with("epochs"), "{best}");
+    let rival = &advice["tried"][advice["against"]["best"].as_u64().expect("md can do it") as usize];
+    assert_eq!((advice["against"]["group"].as_str(), rival["verdict"].as_str()), (Some("md"), Some("kept")));
+    assert!(["raid0", "raid5"].contains(&rival["layout"].as_str().expect("a name")), "{rival}");
+    assert!(rival["terms"].as_array().is_some_and(|terms| !terms.is_empty()));
+    assert!(text.contains("against md, for "), "{text}");
+    let alone = ["--only", "one", "--against", "swan", "--most-drives", "2"];
+    let text = place.text(&advise("p99(read) < 50ms", &alone));
+    assert!(text.contains("against swan: nothing with such a layout could be tried"), "{text}");
+}
+
+/// What cannot be chosen is shown with all that it breaks.
+#[test]
+fn every_term_that_an_arrangement_breaks_is_listed() {
+    let place = place();
+    let promise = "p50(read) < 1us, max(read) < 1us, iops >= 1k";
+    let output = place.run(&advise(promise, &["--most-drives", "1"]));
+    let text = crate::support::stdout(&output);
+    let (closest, table) = text.split_once("\ntried ").expect("a table");
+    for part in [closest, table.lines().nth(2).expect("a row")] {
+        assert!(
+            part.contains("p50(read) < 1.00 µs") && part.contains("max(read) < 1.00 µs"),
+            "{part}\n{text}"
+        );
+    }
+    assert!(!table.contains("iops"), "that one is kept: {text}");
+}
+
+#[test]
+fn prices_are_read_from_a_file() {
+    let place = place();
+    place.put("prices.toml", b"unit = \"EUR\"\ndrive = 10\n[drives]\ng-1g = 40\n");
+    let more = ["--price-file", "prices.toml", "--only", "raid0", "--most-drives", "2"];
+    let text = place.text(&advise("p99(read) < 50ms", &more));
+    assert!(text.contains("cost 80.0 EUR"), "{text}");
+    assert_eq!(advised(&advice(&place))["cost"], 80.0);
+    place.put("wrong.toml", b"[drives]\ng-2g = 40\n");
+    let wrong = place.refused(2, &advise("p99 < 1ms", &["--price-file", "wrong.toml"]));
+    assert!(wrong.contains("wrong.toml: [drives]: g-2g: "), "{wrong}");
+}

@@ -302,9 +302,9 @@ fn a_technique_that_needs_another_is_tried_with_it() {
     let grid = ["--vary", "workload.read=70%,90%", "--on-off", READS_FIRST, "--on-off", suspend];
     let readme = include_str!("../../../../README.md").replace("\\\n        ", "");
     let line = grid.join(" ");
-    assert!(readme.contains(&format!("compare --set run.duration=20s {line} --seeds 3 --skip-impossible")));
+    assert!(readme.contains(&format!("compare {line} --seeds 3 --skip-impossible")));
 
-    let dry = [&["compare", "--set", "run.duration=20s"], &grid[..], &["--seeds", "3"]].concat();
+    let dry = [&["compare"], &grid[..], &["--seeds", "3"]].concat();
     let text = place.text(&[&dry[..], &["--skip-impossible", "--dry-run"]].concat());
     assert!(text.ends_with("6 points, 18 runs\n"), "{text}");
     assert_eq!(text.matches("reads-first=on  suspend=on").count(), 2, "{text}");

@@ -8,6 +8,7 @@ mod comparing;
 mod drive_tests;
 mod every_key;
 mod explaining;
+mod first_steps;
 mod html;
 mod measured_trace;
 mod page_in_browser;
