@@ -225,8 +225,13 @@ impl Frontend {
     /// True when a command waits for one of these entries of the first set, or for a flush of it, to be
     /// durable.
     pub(crate) fn awaits(&self, mut entries: impl Iterator<Item = EntryId>) -> bool {
-        !self.buffer.capacitor
+        self.may_await()
             && (self.buffer.awaits_flush(SetId::FIRST)
                 || entries.any(|entry| self.buffer[entry].waiters != WaiterId::NONE))
+    }
+
+    /// False when no command waits for any entry of the first set, or for a flush of it, to be durable.
+    pub(crate) fn may_await(&self) -> bool {
+        !self.buffer.capacitor && (self.buffer.awaits_flush(SetId::FIRST) || !self.waiters.is_empty())
     }
 }

@@ -27,6 +27,11 @@ impl Waiters {
         self.waiters.insert((waiter, rest))
     }
 
+    /// True if nothing waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiters.is_empty()
+    }
+
     /// The tags of the waiters of a list.
     pub(crate) fn tags(&self, list: WaiterId) -> impl Iterator<Item = Tag> {
         let next = |&list: &WaiterId| Some(self.waiters[list].1).filter(|&rest| rest != WaiterId::NONE);

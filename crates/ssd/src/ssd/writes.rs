@@ -431,7 +431,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Programs staged pages in whole units, and a partial unit when a command waits for it.
     pub(crate) fn program_staged(&mut self, now: Time) {
-        let mut handles = self.mapping.handles();
+        let mut handles = self.mapping.handles(self.frontend.may_await());
         while let Some((handle, first)) = handles.find_map(|handle| {
             let is_awaited = self.frontend.awaits(self.mapping.staged(handle));
             Some((handle, self.mapping.next_unit_of_host(handle, is_awaited)?))
@@ -439,7 +439,7 @@ impl<P: Probe> Ssd<P> {
             self.program_entries(now, handle, first);
             self.mapping.collect_superblocks(now);
             self.carry_out(now);
-            handles = self.mapping.handles();
+            handles = self.mapping.handles(self.frontend.may_await());
         }
         self.mapping.collect_for_stopped(now);
         self.carry_out(now);

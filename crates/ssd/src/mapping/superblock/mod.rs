@@ -124,6 +124,8 @@ pub(crate) struct Superblocks {
     collection: IdVec<HandleId, MovedData>,
     /// The handle whose staged pages are looked at first.
     turn: HandleId,
+    /// Number of handles with pages staged for a whole unit.
+    whole: u32,
     /// Present when the drive has several handles.
     placement: Option<Placement>,
     progress: IdVec<SuperblockId, Progress>,
@@ -154,6 +156,7 @@ impl Superblocks {
             host: IdVec::filled(config.fdp.handles as usize, HostData::default()),
             collection: IdVec::filled(config.fdp.destinations() as usize, MovedData::default()),
             turn: HandleId::new(0),
+            whole: 0,
             placement: config.fdp.is_on().then(|| Placement::new(config)),
             progress: IdVec::filled(geometry.blocks as usize, Progress::default()),
             units: Pool::new(),

@@ -1,7 +1,7 @@
 //! Flexible Data Placement (NVM Express Base Specification 2.1): whose data each page of flash
 //! holds, and what the host may ask about its handles. A reclaim unit is a superblock.
 
-use super::{Frontier, Superblocks, Writer};
+use super::{Frontier, HostData, Superblocks, Writer};
 use crate::config::SsdConfig;
 use crate::counters::HandleFigures;
 use crate::flash::{PhysicalPage, SuperblockId};
@@ -177,6 +177,9 @@ impl Mapping {
                 assert!(handles <= 1, "superblock {superblock} has data of {handles} isolated handles");
             }
         }
+        let is_whole = |data: &&HostData| data.staged.len() >= superblocks.config.program as usize;
+        let whole = superblocks.host.iter().filter(is_whole).count();
+        assert_eq!(superblocks.whole as usize, whole, "handles with pages for a unit");
         let sum = |of: fn(&HandleCounts) -> u64| placement.counts.iter().map(of).sum::<u64>();
         // Padding counts as collection's, and has no handle.
         assert_eq!(sum(|counts| counts.written), self.counters.programmed_user, "pages of the host");

@@ -19,21 +19,29 @@ impl Mapping {
     pub(crate) fn stage(&mut self, now: Time, entry: EntryId, stream: u8) {
         let superblocks = self.superblocks();
         let handle = superblocks.handle_named(now, stream);
-        superblocks.host[handle].staged.push_back(entry);
+        let staged = &mut superblocks.host[handle].staged;
+        staged.push_back(entry);
+        superblocks.whole += u32::from(staged.len() == superblocks.config.program as usize);
     }
 
     /// The oldest staged page of a handle, which is staged no more.
     pub(crate) fn unstage(&mut self, handle: HandleId) -> Option<EntryId> {
-        self.superblocks().host[handle].staged.pop_front()
+        let superblocks = self.superblocks();
+        let staged = &mut superblocks.host[handle].staged;
+        superblocks.whole -= u32::from(staged.len() == superblocks.config.program as usize);
+        staged.pop_front()
     }
 
-    /// The handles, the one whose turn it is first.
-    pub(crate) fn handles(&self) -> impl Iterator<Item = HandleId> + use<> {
+    /// The handles, the one whose turn it is first; none if none has a unit to program: too few pages are
+    /// staged and they cannot be awaited, or collection has not kept up.
+    pub(crate) fn handles(&self, may_be_awaited: bool) -> impl Iterator<Item = HandleId> + use<> {
         let (count, turn) = match &self.superblocks {
-            Some(superblocks) => (superblocks.host.len(), superblocks.turn.index()),
-            None => (0, 0),
+            Some(superblocks) if (may_be_awaited || superblocks.whole > 0) && !self.is_behind_host() => {
+                (superblocks.host.len(), superblocks.turn.index())
+            }
+            _ => (0, 0),
         };
-        HandleId::first(count).map(move |handle| HandleId::at((handle.index() + turn) % count))
+        HandleId::first(count).skip(turn).chain(HandleId::first(turn))
     }
 
     /// The pages of a handle that are staged.
