@@ -13,7 +13,7 @@ use std::error::Error;
 use std::time::Instant;
 use tailcut_base::Nanos;
 use tailcut_sim::Scenario;
-use tailcut_study::drives::keys::{self, KeyValue};
+use tailcut_sim::keys::{self, KeyValue};
 use tailcut_study::drives::{
     Load, MeasuredRow, Measurement, PERCENTILES, RandomWrites, RequestRate, TestRun, rows,
 };
