@@ -1,7 +1,7 @@
 //! Conversions to narrower numbers, which the language has only as `as`: one function for each intention.
 //!
-//! - [`to_usize`] loses nothing: the project supports 64-bit targets only, and WebAssembly, whose memory has
-//!   no room for what has more than 2^32 elements.
+//! - [`to_usize`] loses nothing: the project supports 64-bit targets only, and WebAssembly, whose memory ends
+//!   before 2^32 elements.
 //! - [`to_u64`], [`to_u32`], [`to_u16`] and [`to_u8`] are for values that an invariant of the caller bounds.
 //!   Debug builds panic if it does not hold; release builds keep the low bits and have no branch.
 //! - [`low_u64`], [`low_u32`], [`low_u16`] and [`low_u8`] keep the low bits on purpose: hashes, random bits

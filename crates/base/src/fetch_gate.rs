@@ -1,5 +1,5 @@
-//! A drive that does not fetch commands for a while, or fetches each of them late: a fault that is injected in
-//! front of a drive.
+//! A drive that does not fetch commands for a while, or fetches each of them late: a fault that is injected
+//! in front of a drive.
 
 use crate::time::{Nanos, Time};
 use std::collections::VecDeque;
@@ -19,14 +19,14 @@ use std::collections::VecDeque;
 /// ```
 #[derive(Clone, Debug)]
 pub struct FetchGate<T> {
-    held: VecDeque<Held<T>>,
+    held: VecDeque<Unfetched<T>>,
     /// Nothing is fetched before this.
     stalled_until: Time,
     delay: Nanos,
 }
 
 #[derive(Clone, Debug)]
-struct Held<T> {
+struct Unfetched<T> {
     /// When it is fetched.
     at: Time,
     submitted: Time,
@@ -60,7 +60,7 @@ impl<T> FetchGate<T> {
         if at <= now && self.held.is_empty() {
             return Some(command);
         }
-        self.held.push_back(Held { at, submitted: now, command });
+        self.held.push_back(Unfetched { at, submitted: now, command });
         None
     }
 

@@ -25,8 +25,8 @@ pub struct DiskConfig {
 
 impl DiskConfig {
     /// A disk of 64 MiB with atomic units of 4 KiB and a queue of 128 operations. The first four
-    /// personalities have a volatile cache of 16 MiB; the buffer of the others survives a power cut, so that a
-    /// completed write is durable.
+    /// personalities have a volatile cache of 16 MiB; the buffer of the others survives a power cut, so that
+    /// a completed write is durable.
     pub const fn new(personality: Personality) -> DiskConfig {
         DiskConfig {
             personality,

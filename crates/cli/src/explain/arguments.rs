@@ -57,6 +57,17 @@ pub struct ExplainArguments {
 }
 
 impl ExplainArguments {
+    /// An option for measured traces beside the folder of a run.
+    pub(super) fn misplaced(&self) -> Option<&'static str> {
+        let options = [
+            (self.drive.is_some(), "--drive"),
+            (self.control.is_some(), "--control"),
+            (!self.sets.is_empty(), "--set"),
+            (self.skip_bad_lines, "--skip-bad-lines"),
+        ];
+        options.into_iter().find(|&(is_given, _)| is_given && self.measured.is_none()).map(|(_, name)| name)
+    }
+
     /// The results folder; empty for a measured trace, which has none.
     pub(super) fn folder(&self) -> &Path {
         self.folder.as_deref().unwrap_or(Path::new(""))

@@ -23,6 +23,10 @@ pub fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), 
     if let Some(trace) = &arguments.measured {
         return measured::explain(arguments, trace, out);
     }
+    if let Some(option) = arguments.misplaced() {
+        let why = format!("{option} is for --measured TRACE, and has no effect on a run: leave it out");
+        return Err(Failure::Input(why));
+    }
     if let Some(number) = arguments.request {
         return timeline::explain(arguments, number, out);
     }

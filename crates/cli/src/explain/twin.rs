@@ -1,12 +1,12 @@
-//! Which slow requests of a measured trace a simulated drive explains: its twin is given the same requests at the
-//! same times.
+//! Which slow requests of a measured trace a simulated drive explains: its twin is given the same requests at
+//! the same times.
 //!
-//! A request is *slow* if it took longer than a percentile of the requests of its kind. The twin *explains* it
-//! if (1) the same request is beyond the same percentile in the twin, and (2) it waited there for at least half
-//! of what the measured one took longer than the median of its kind. The first condition makes the share that
-//! chance explains known: a twin whose slow requests have nothing to do with those measured explains as many as
-//! are beyond the percentile, 1 % at the 99th. The second keeps a twin whose slow requests are quick from
-//! explaining anything.
+//! A request is *slow* if it took longer than a percentile of the requests of its kind. The twin *explains*
+//! it if (1) the same request is beyond the same percentile in the twin, and (2) it waited there for at least
+//! half of what the measured one took longer than the median of its kind. The first condition makes the share
+//! that chance explains known: a twin whose slow requests have nothing to do with those measured explains as
+//! many as are beyond the percentile, 1 % at the 99th. The second keeps a twin whose slow requests are quick
+//! from explaining anything.
 
 use serde::Serialize;
 use tailcut_base::config::Choice;

@@ -16,8 +16,9 @@ pub(super) struct Captive {
 }
 
 impl Captive {
-    /// Starts a command of the shell, to which `$uri` is the export, `$unixsocket` the socket of a server that
-    /// has one, and `$exportname` the name, as nbdkit has them. When it ends, the server is asked to stop.
+    /// Starts a command of the shell, to which `$uri` is the export, `$unixsocket` the socket of a server
+    /// that has one, and `$exportname` the name, as nbdkit has them. When it ends, the server is asked to
+    /// stop.
     ///
     /// # Errors
     /// The shell cannot be started.

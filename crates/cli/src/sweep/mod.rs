@@ -3,6 +3,7 @@
 
 pub mod bar;
 pub mod job;
+mod misread;
 pub mod outcome;
 pub mod point;
 pub mod promise;
@@ -13,10 +14,11 @@ pub mod unit;
 
 pub use bar::Bar;
 pub use job::Job;
+pub use misread::Misread;
 pub use outcome::{Outcome, RunResult};
 pub use point::Point;
 pub use promise::{Promise, Term};
-pub use quantity::{Misread, Quantity};
+pub use quantity::Quantity;
 pub use records::Records;
 pub use runner::{Progress, run_all};
 pub use unit::Unit;

@@ -25,7 +25,7 @@ fn p50(figures: &serde_json::Value) -> u64 {
 #[test]
 fn on_a_slower_clock_figures_are_those_of_the_drive() {
     let start = Instant::now();
-    let slow = ["--personality", "fresh", "--size", "64MiB", "--time-scale", "50"];
+    let slow = ["--personality", "collecting", "--size", "64MiB", "--time-scale", "50"];
     let (read, code, _) = reads(&slow, "--depth 1 --time-scale 50 --time 20ms --json client.json");
     assert_eq!(code, Some(0));
     let took = start.elapsed().as_nanos() as u64;

@@ -114,8 +114,8 @@ impl AnyDrive {
         }
     }
 
-    /// Lets incidents happen to the emulated drives in it, whose times count from `now`. `incidents` is called
-    /// with the member number in an array, 0 for a drive by itself. Other kinds of drives have none.
+    /// Lets incidents happen to the emulated drives in it, whose times count from `now`. `incidents` is
+    /// called with the member number in an array, 0 for a drive by itself. Other kinds of drives have none.
     pub fn schedule(&mut self, now: Time, incidents: &dyn Fn(usize) -> Schedule) {
         match self {
             AnyDrive::Memory(_) | AnyDrive::File(_) => {}

@@ -10,10 +10,10 @@ tailcut_base::choice! {
     /// A drive by name, in a state that tests want, scaled to any capacity; its times are those of the real
     /// one.
     ///
-    /// The first four are the drive that MQSim describes: MLC flash on four channels behind PCIe 3.0, reads of
-    /// 75 µs, programs of 750 µs, erases of 3.8 ms (preset `g-1g`). The others are drives for data centres,
-    /// fitted to published measurements (`docs/results/real-drives.md`), full and in steady state, whose buffer
-    /// survives a power cut.
+    /// The first four are the drive that MQSim describes: MLC flash on four channels behind PCIe 3.0, reads
+    /// of 75 µs, programs of 750 µs, erases of 3.8 ms (preset `g-1g`). The others are drives for data
+    /// centres, fitted to published measurements (`docs/results/real-drives.md`), full and in steady state,
+    /// whose buffer survives a power cut.
     pub enum Personality {
         /// Erased: nothing is ever waited for but flash and link, until it has been written once.
         Fresh = "fresh",

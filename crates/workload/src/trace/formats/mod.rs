@@ -68,8 +68,8 @@ impl Parser {
 }
 
 impl Parser {
-    /// How long a request took whose end the last piece was, with the number of its record: in blkparse's text
-    /// that is a line of its own.
+    /// How long a request took whose end the last piece was, with the number of its record: in blkparse's
+    /// text that is a line of its own.
     #[inline]
     pub(super) fn take_response(&mut self) -> Option<(u64, Nanos)> {
         match self {
