@@ -155,8 +155,12 @@ mod tests {
         serde_json::from_str(&answer_to(text.as_bytes())).expect("an answer is JSON")
     }
 
-    const SMALL: [(&str, &str); 3] =
-        [("device.preset", "g-1g"), ("device.geometry.blocks", "32"), ("run.requests", "5000")];
+    const SMALL: [(&str, &str); 4] = [
+        ("device.preset", "g-1g"),
+        ("device.geometry.blocks", "32"),
+        ("run.requests", "5000"),
+        ("run.ramp", "0s"),
+    ];
 
     #[test]
     fn a_run_has_curves_bands_and_a_timeline() {

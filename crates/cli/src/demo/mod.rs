@@ -197,7 +197,8 @@ fn last_words(figures: &Figures, tone: ColorMode) -> String {
     let mut text = String::new();
     if let Some(slow) = resolved(reads, 99.9).filter(|_| figures.idle_read_ns() > 0.0) {
         text += &format!(
-            "\nOne read in a thousand took {} or longer, {:.1} times the {} of the idle drive.\n",
+            "\nSeen by the client, one read in a thousand took {} or longer, {:.1} times the {} of the idle \
+             drive.\n",
             show_time(slow.0 as f64),
             slow.0 as f64 / figures.idle_read_ns(),
             show_time(figures.idle_read_ns())

@@ -245,6 +245,12 @@ fn show(comparison: &Comparison, tone: ColorMode) -> String {
             slow.waited_for.map_or("unexplained", WaitKind::name).to_owned(),
         ]);
     }
-    text += &format!("{causes}\nmeans of measured and simulated latency\n\n{slowest}");
-    text
+    if control.explained >= comparison.explained {
+        text += &format!(
+            "the trace is not understood: {} explains as many. Is {drive} the drive, and was it in this state \
+             (--set precondition.fill=50%)?\n\n",
+            control.drive
+        );
+    }
+    format!("{text}{causes}\nmeans of measured and simulated latency\n\n{slowest}\n")
 }

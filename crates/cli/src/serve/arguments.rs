@@ -61,7 +61,7 @@ pub struct BlockArguments {
     #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with_all = ["scenario", "devices"])]
     pub size: Option<u64>,
     /// Emulate a drive by name and state: fresh, collecting, worn, thermal-stall, or a calibrated one such as
-    /// pm9a3-960. Scaled to --size; default: 1GiB
+    /// pm9a3-960. Scaled to --size (default: 1GiB), or the next larger that such a drive can have
     #[arg(long, value_name = "NAME", value_parser = personality, conflicts_with_all = ["scenario", "devices"])]
     pub personality: Option<Personality>,
     /// Let emulated drives stall or become slow: '30s stall 2s; 60s delay 1ms; 90s delay 0s'

@@ -2,10 +2,12 @@
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process_group};
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus};
-use std::thread::{Builder, JoinHandle};
+use std::thread::{Builder, JoinHandle, sleep};
+use std::time::Duration;
 use tailcut_rt::serve::Address;
 
 /// A command that runs beside the server.
@@ -34,7 +36,8 @@ impl Captive {
         if let Address::Unix(path) = address {
             shell.env("unixsocket", path);
         }
-        let mut child = shell.spawn().map_err(cannot)?;
+        // What it starts ends with it.
+        let mut child = shell.process_group(0).spawn().map_err(cannot)?;
         let (id, interrupt) = (child.id(), interrupt.clone());
         let wait = move || {
             let status = child.wait();
@@ -45,16 +48,27 @@ impl Captive {
         Ok(Captive { id, waits })
     }
 
-    /// Ends the command if it still runs.
+    /// Ends the command and what it has started, if it still runs: by SIGTERM, and after five seconds by
+    /// SIGKILL.
     ///
     /// # Errors
     /// How it ended, if it was not with success.
     pub(super) fn end(self) -> Result<(), Failure> {
-        if !self.waits.is_finished()
-            && let Some(id) = i32::try_from(self.id).ok().and_then(Pid::from_raw)
-        {
-            // One that ended meanwhile needs no signal.
-            let _ = kill_process(id, Signal::TERM);
+        let signal = |signal| {
+            if let Some(group) = i32::try_from(self.id).ok().and_then(Pid::from_raw) {
+                // One that ended meanwhile needs no signal.
+                let _ = kill_process_group(group, signal);
+            }
+        };
+        if !self.waits.is_finished() {
+            signal(Signal::TERM);
+            for _ in 0..PATIENCE.as_millis() / GLANCE.as_millis() {
+                if self.waits.is_finished() {
+                    break;
+                }
+                sleep(GLANCE);
+            }
+            signal(Signal::KILL);
         }
         match self.waits.join().expect("waiting does not panic") {
             Ok(status) if status.success() => Ok(()),
@@ -63,3 +77,9 @@ impl Captive {
         }
     }
 }
+
+/// How long a command may take to end after SIGTERM.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How often that is looked at.
+const GLANCE: Duration = Duration::from_millis(10);

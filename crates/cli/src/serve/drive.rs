@@ -159,6 +159,7 @@ impl Served {
         let of_array = (!arguments.is_separate()).then_some(of_array);
         let (file, sets) = (arguments.scenario.as_deref(), &arguments.sets);
         let (written, is_new) = load(&mut scenario, file, sets, of_array, is_emulated)?;
+        check_size(&scenario, arguments)?;
         let has_array = scenario.array.drives > 0;
         if has_array && arguments.drives.is_some() {
             let both = "--drives serves each drive for itself, and array.drives makes an array of them: \
@@ -341,6 +342,23 @@ impl fmt::Display for Served {
 /// The consent that `--degraded` gives.
 pub fn consent(is_given: bool) -> Consent {
     if is_given { Consent::Degraded } else { Consent::Refuse }
+}
+
+/// Refuses settings that change the size of a personality's drive, if one was asked for.
+///
+/// # Errors
+/// Both sizes, and what to leave out.
+fn check_size(scenario: &Scenario, arguments: &BlockArguments) -> Result<(), Failure> {
+    let (Some(personality), Some(asked)) = (arguments.personality, arguments.size) else { return Ok(()) };
+    let (now, meant) = (scenario.device.user_bytes(), personality.drive(asked).user_bytes());
+    if now == meant {
+        return Ok(());
+    }
+    let (now, meant) = (exact_bytes(now), exact_bytes(meant));
+    Err(Failure::Input(format!(
+        "--set makes the drive of {meant} that --size asks for one of {now}: leave out --size, or the settings \
+         that change the capacity"
+    )))
 }
 
 /// Memory without latency, which has nothing to slow down or to let stall.

@@ -77,6 +77,12 @@ impl Expected {
                 if latencies.count() == 0 {
                     return Some(format!("{term}: no such requests were served"));
                 }
+                if let Some(percent) = term.quantity.percentile()
+                    && latencies.resolved_percentile(percent).is_none()
+                {
+                    let count = latencies.count();
+                    return Some(format!("{term}: {count} requests are too few for it, ten must be slower"));
+                }
                 let stands = term.judge(term.quantity.of_latencies(&latencies)?, true);
                 let shown = term.quantity.unit().show(stands.value);
                 (!stands.kept).then(|| format!("{term}: it is {shown} of {} requests", latencies.count()))
@@ -120,7 +126,7 @@ mod tests {
         let mut figures = Figures::default();
         (0..999).for_each(|_| figures.count(Kind::Read, 4096, Nanos::micros(100), false));
         figures.count(Kind::Read, 4096, Nanos::millis(7), false);
-        figures.count(Kind::Write, 4096, Nanos::micros(20), false);
+        (0..20).for_each(|_| figures.count(Kind::Write, 4096, Nanos::micros(20), false));
         let mut lateness = Lateness::default();
         lateness.add(Late { by: Nanos::micros(8), modelled: Nanos::micros(100) });
         let terms = Expectation::parse(text).expect("good terms").0;
@@ -135,6 +141,8 @@ mod tests {
         assert!(all[0].contains("it is 7.0") && all[0].contains("of 1000 requests"), "{all:?}");
         assert_eq!(all[1], "late < 5 %: it is 8.0 %");
         assert!(all[2].contains("no such requests"), "{all:?}");
+        let few = broken("p99(write) < 1s");
+        assert!(few.len() == 1 && few[0].contains("20 requests are too few for it"), "{few:?}");
     }
 
     #[test]

@@ -256,7 +256,7 @@ fn only_the_layouts_that_are_named_are_considered() {
     assert!(words.contains("3 arrangements that cost no less were not tried, because the search"), "{text}");
     assert!(advice["against"].is_null());
     let wrong = place.refused(2, &advise("p99(read) < 50ms", &["--only", "raid6"]));
-    assert!(wrong.contains("the layouts are one, md, raid0, raid5, mirror and swan"), "{wrong}");
+    assert!(wrong.contains("the layouts are 'one', 'md', 'raid0', 'raid5', 'mirror', 'swan'"), "{wrong}");
 }
 
 #[test]

@@ -117,7 +117,7 @@ fn recipes_work_as_told() {
 
 #[test]
 fn the_guide_and_the_recipes_list_their_pages() {
-    assert_eq!(pages("guide").len(), 6, "{:?}", pages("guide"));
+    assert_eq!(pages("guide").len(), 8, "{:?}", pages("guide"));
     for folder in ["guide", "recipes"] {
         let order = fs::read_to_string(docs().join(folder).join("README.md")).expect("it is there");
         for page in pages(folder) {

@@ -57,7 +57,8 @@ impl Lateness {
         (self.share() > TOLERATED && self.late.count() >= TELLING).then(|| {
             format!(
                 "this machine does not keep up with the emulated drive: answers are late by {:.0} % of the \
-                 latency on average ({self}); give the drive a core of its own, or less to do",
+                 modelled latency on average ({self}); give the drive a core of its own, less to do, or a \
+                 slower clock ('serve block --time-scale 10')",
                 self.share() * 100.0
             )
         })

@@ -6,7 +6,7 @@ use crate::scenario::Scenario;
 use crate::storage::Storage;
 use crate::world::{OpStats, Stats, World};
 use tailcut_base::quantity::{exact_time, show_bytes, show_number_of};
-use tailcut_base::{Op, SECTOR_BYTES};
+use tailcut_base::{Nanos, Op, SECTOR_BYTES};
 use tailcut_host::array::{Array, LayoutKind};
 use tailcut_ssd::Figures;
 use tailcut_ssd::request::Kind;
@@ -24,6 +24,9 @@ pub(super) fn list<S: Storage>(
     let mut notes: Vec<String> = world.sources().flat_map(Source::notes).collect();
     if interrupted {
         notes.push("interrupted: the figures cover what was run until then".into());
+    }
+    if !interrupted {
+        notes.extend(requests_cut_off(scenario, world));
     }
     if world.device.kv_figures().is_some() {
         notes.push(
@@ -76,6 +79,20 @@ pub(super) fn list<S: Storage>(
         ));
     }
     notes
+}
+
+/// A run of so many requests that its duration was too short for.
+fn requests_cut_off<S: Storage>(scenario: &Scenario, world: &World<S>) -> Option<String> {
+    let (run, completed) = (&scenario.run, world.completed());
+    let is_cut = run.duration > Nanos::ZERO && !run.until_steady && completed < run.requests;
+    (is_cut && scenario.is_synthetic()).then(|| {
+        format!(
+            "the run ended after {} (run.duration), when {completed} of {} requests (run.requests) had been \
+             answered; run.duration=0s runs them all",
+            exact_time(run.duration),
+            run.requests
+        )
+    })
 }
 
 /// Incidents that were scheduled for a time after the end of the run.

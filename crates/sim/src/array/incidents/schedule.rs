@@ -109,7 +109,7 @@ fn one(part: &str, drives: u32) -> Result<(Nanos, Incident), BadValue> {
         _ => {
             return Err(BadValue::new(
                 "write a time and 'remove DRIVE', 'return DRIVE', 'stall DRIVE TIME', 'delay DRIVE TIME' or \
-                 'scrub', as in '2s remove 1; 5s return 1'",
+                 'scrub', as in '2s remove 1; 5s return 1' or '30s stall 0 2s'",
             ));
         }
     };

@@ -88,6 +88,19 @@ impl Scenario {
             }
             add(found, "lsm", &["streams"], because);
         }
+        let handles = self.device.fdp.handles;
+        if because.is_none() && self.device.fdp.is_on() && self.is_synthetic() {
+            for (section, source) in self.synthetic() {
+                if u32::from(source.stream) >= u32::from(handles) {
+                    let because = format!(
+                        "the drive has handles 0 to {}, and places what names another by the first \
+                         (device.fdp.handles)",
+                        handles - 1
+                    );
+                    add(found, section, &["stream"], &because);
+                }
+            }
+        }
         let names_one = match (self.is_synthetic(), self.lsm.enabled) {
             (true, _) => self.synthetic().any(|(_, source)| source.stream > 0),
             (_, true) => self.lsm.streams > 1,
