@@ -75,6 +75,14 @@ impl<T> FetchGate<T> {
         self.held.front().map_or(Time::NEVER, |held| held.at)
     }
 
+    /// Ends stall and delay: all commands that are held are fetched at once.
+    pub fn open(&mut self) {
+        (self.stalled_until, self.delay) = (Time::ZERO, Nanos::ZERO);
+        for held in &mut self.held {
+            held.at = Time::ZERO;
+        }
+    }
+
     /// Ends stall and delay, and takes all commands that were held, with how long that was.
     pub fn clear(&mut self, now: Time) -> impl Iterator<Item = (T, Nanos)> {
         (self.stalled_until, self.delay) = (Time::ZERO, Nanos::ZERO);
@@ -124,6 +132,17 @@ mod tests {
             let order: Vec<i32> = fetched.into_iter().map(|(command, _)| command).collect();
             prop_assert_eq!(order, (0..submitted).collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn an_open_gate_holds_nothing() {
+        let mut gate = FetchGate::default();
+        gate.stall_until(Time(100));
+        assert_eq!(gate.offer(Time(40), 'a'), None);
+        gate.open();
+        assert_eq!(gate.next_event(), Time::ZERO);
+        assert_eq!((gate.offer(Time(50), 'b'), gate.fetch(Time(50))), (None, Some(('a', Nanos(10)))));
+        assert_eq!((gate.fetch(Time(50)), gate.offer(Time(50), 'c')), (Some(('b', Nanos(0))), Some('c')));
     }
 
     #[test]

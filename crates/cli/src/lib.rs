@@ -5,6 +5,16 @@
 
 #![allow(clippy::disallowed_types, reason = "a command runs in real time")]
 
+/// Prints a line on standard error, unless that is closed or full, where `eprintln!` would panic.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! tell {
+    ($($part:tt)*) => {{
+        // Ignored: standard error is where this would be reported.
+        let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{}\n", format_args!($($part)*)));
+    }};
+}
+
 pub mod advise;
 pub mod arguments;
 pub mod bench;

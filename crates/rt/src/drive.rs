@@ -105,7 +105,8 @@ pub trait Drive {
     }
 
     /// Called before a shutdown: trims that were not executed yet may fail with [`Status::Gone`], so that
-    /// the shutdown does not wait for them. By default, all are executed.
+    /// the shutdown does not wait for them; nor does it wait for a drive that is made to stall. By default,
+    /// all are executed.
     ///
     /// [`Status::Gone`]: tailcut_base::Status::Gone
     fn abandon_trims(&mut self) {}

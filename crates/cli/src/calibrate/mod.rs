@@ -58,7 +58,7 @@ pub fn calibrate(arguments: &CalibrateArguments, out: &mut dyn Write) -> Result<
     let found = calibration.run(search, &state);
     drop(calibration);
     let Some(Fitted { results, best }) = found? else {
-        eprintln!("the search is kept in {}; the same command continues it", state.path().display());
+        crate::tell!("the search is kept in {}; the same command continues it", state.path().display());
         return Err(Failure::Interrupted);
     };
     let device = problem.device(&best).expect("the best candidate was run");
@@ -154,7 +154,7 @@ impl Setup {
         let test = TestRun { warm_up, measured, seed, client_cost, ..TestRun::default() };
         let Structure { device, findings } = structure(rows, sheet.as_ref());
         if arguments.scenario.is_none() {
-            findings.iter().for_each(|finding| eprintln!("{finding}"));
+            findings.iter().for_each(|finding| crate::tell!("{finding}"));
         }
         let mut base = None;
         if arguments.scenario.is_some() || !arguments.sets.is_empty() {

@@ -53,7 +53,7 @@ pub fn command(arguments: &CompareArguments, out: &mut dyn Write) -> Result<(), 
         _ if interrupt.asked() => {
             let missing = results.design.missing;
             let are = if missing == 1 { "is" } else { "are" };
-            eprintln!("{} {are} missing; the same command goes on", counted(missing));
+            crate::tell!("{} {are} missing; the same command goes on", counted(missing));
             Err(Failure::Interrupted)
         }
         Some(why) if results.points.iter().all(|point| point.error.is_some()) => {

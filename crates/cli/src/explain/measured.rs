@@ -12,7 +12,10 @@ use crate::terminal::{Align, ColorMode, Progress, Table, Waiting};
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use tailcut_base::Op;
 use tailcut_base::config::Choice;
+use tailcut_base::quantity::show_count;
+use tailcut_sim::scenario::WorldKind;
 use tailcut_ssd::Preset;
 use tailcut_workload::trace::{Measured, Options, measured};
 
@@ -32,6 +35,8 @@ struct Comparison {
     drive: String,
     percentile: f64,
     requests: usize,
+    /// Requests of the trace without a response time: merged, split, or not completed in it.
+    without_response: usize,
     slow: usize,
     /// Share of the slow requests that the drive explains.
     explained: f64,
@@ -77,6 +82,10 @@ pub(super) fn explain(
         Ok((name, Explained::new(&measured, &twin, arguments.percentile, arguments.kind)))
     };
     let (name, explained) = compare(drive)?;
+    if explained.requests == 0 {
+        let kind = arguments.kind.map_or("request", |kind| kind.name());
+        return Err(Failure::Input(format!("{}: no {kind} has a response time", trace.display())));
+    }
     let Some(share) = explained.share() else {
         return Err(Failure::Input(format!(
             "{}: {} with a response time are too few for the percentile {}: choose a lower --percentile",
@@ -96,6 +105,7 @@ pub(super) fn explain(
         drive: name,
         percentile: arguments.percentile,
         requests: explained.requests,
+        without_response: measured.iter().filter(|request| is_left_out(request, arguments.kind)).count(),
         slow: explained.slow.len(),
         explained: share,
         control: Control { drive: control, explained: of_control.share().unwrap_or(0.0) },
@@ -108,6 +118,11 @@ pub(super) fn explain(
     };
     out.write_all(text.as_bytes())?;
     Ok(out.flush()?)
+}
+
+/// Whether a request of the chosen kind has no response time. Flushes of blkparse's text never have one.
+fn is_left_out(request: &Measured, chosen: Option<Op>) -> bool {
+    request.response.is_none() && request.op == chosen.unwrap_or(request.op) && request.op != Op::Flush
 }
 
 /// The requests of the trace.
@@ -166,6 +181,12 @@ fn simulate(
     let run = RunArguments { scenario: file, text: None, options };
     let mut scenario = Scenario::default();
     run::read_and_warn(&mut scenario, &run)?;
+    if scenario.world_kind() != WorldKind::Drive {
+        return Err(Failure::Input(format!(
+            "{drive} is an array, a host or a server, and a trace is compared with one drive: leave out its \
+             [array], [host] and [kv]"
+        )));
+    }
     let mut progress = Progress::new("run", None, arguments.quiet);
     let keep = Keep { timeline: false, requests: Some(count) };
     let simulated =
@@ -198,9 +219,13 @@ impl CauseRow {
 fn show(comparison: &Comparison, tone: ColorMode) -> String {
     let Comparison { drive, control, percentile, .. } = comparison;
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let left_out = match comparison.without_response {
+        0 => String::new(),
+        count => format!("; {} more have no response time", show_count(count as f64)),
+    };
     let mut text = format!(
         "{} of the slow requests are explained by {drive}, {} by {} (control), {} by chance\n\
-         slow: the {} beyond p{percentile} of their kind, of {}\n\n",
+         slow: the {} beyond p{percentile} of their kind, of {}{left_out}\n\n",
         percent(comparison.explained),
         percent(control.explained),
         control.drive,

@@ -44,7 +44,7 @@ impl Rerun {
         if self.quiet {
             return;
         }
-        eprintln!("{}", announcement(times, self.kept.saved.report.completed, self.kept.elapsed()));
+        crate::tell!("{}", announcement(times, self.kept.saved.report.completed, self.kept.elapsed()));
     }
 
     /// Looks for one request; `None` when the run had no such number.

@@ -19,7 +19,7 @@ pub(super) fn translate(job: &Path) -> Result<String, Failure> {
         Failure::Input(lines.join("\n"))
     })?;
     for note in &jobs.notes {
-        eprintln!("note: {name}: {note}");
+        crate::tell!("note: {name}: {note}");
     }
     let options = RunOptions { fio: Some(job.to_path_buf()), ..RunOptions::default() };
     let arguments = RunArguments { options, ..RunArguments::default() };

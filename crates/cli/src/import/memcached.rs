@@ -95,7 +95,7 @@ struct Command {
 pub(super) fn translate(flags: &[String], out: &mut dyn Write) -> Result<(), Failure> {
     let command = Command::parse(flags)?;
     for note in &command.notes {
-        eprintln!("note: {note}");
+        crate::tell!("note: {note}");
     }
     for line in command.lines() {
         writeln!(out, "{line}")?;

@@ -34,7 +34,10 @@ pub fn import(command: &ImportCommand, out: &mut dyn Write) -> Result<(), Failur
 fn deliver(draft: &Draft, output: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> {
     let text = draft.scenario()?;
     write(&text, output, out)?;
-    eprint!("{}", draft.notes(ColorMode::of_stderr()));
+    let notes = draft.notes(ColorMode::of_stderr());
+    if !notes.is_empty() {
+        crate::tell!("{}", notes.trim_end());
+    }
     Ok(())
 }
 

@@ -104,7 +104,7 @@ fn of_device(device: &Path, arguments: &ProbeArguments, watch: &Watcher) -> Resu
     let destructive_check = DestructiveCheck::of(device, "probe", ", or probe it without --destroy-data")?;
     let claim = if arguments.destroy_data { destructive_check.claim()? } else { None };
     if arguments.destroy_data {
-        eprintln!("{}", destructive_check.sentence());
+        crate::tell!("{}", destructive_check.sentence());
     }
     // Another opener will not close it soon, so do not wait.
     let options = FileOptions {

@@ -71,7 +71,7 @@ impl<'a> Subject<'a> {
             return Err(destructive_check.refuse());
         }
         let claim = destructive_check.claim()?;
-        eprintln!("{}", destructive_check.sentence());
+        crate::tell!("{}", destructive_check.sentence());
         let options = FileOptions { is_hasty: true, depth: Some(DEPTH), ..FileOptions::default() };
         let drive = FileDrive::open(device, options).map_err(|why| Failure::Input(format!("pts: {why}")))?;
         let mut notes = destructive_check.notes(true);

@@ -32,7 +32,7 @@ pub fn read(scenario: &mut Scenario, arguments: &RunArguments) -> Result<(), Fai
 pub fn read_and_warn(scenario: &mut Scenario, arguments: &RunArguments) -> Result<(), Failure> {
     let warnings = read_with_warnings(scenario, arguments)?;
     if !warnings.list().is_empty() {
-        eprintln!("{}", warnings.warn(ColorMode::of_stderr()));
+        crate::tell!("{}", warnings.warn(ColorMode::of_stderr()));
     }
     Ok(())
 }

@@ -78,7 +78,7 @@ fn finish(
         (Some(failure), Ok(()) | Err(Failure::Deaf)) => Err(failure),
         (Some(failure), Err(unkept)) => {
             // Both are reported; the exit code is that of the run.
-            eprint!("{}", unkept.render(ColorMode::of_stderr()));
+            crate::tell!("{}", unkept.render(ColorMode::of_stderr()).to_string().trim_end());
             Err(failure)
         }
     }

@@ -37,7 +37,7 @@ pub(super) fn write(file: &Path, kept: &RequestLog, options: &RunOptions) -> Res
     write_file_with(file, |out| csv(out, kept))?;
     drop(waiting);
     if kept.left_out > 0 {
-        eprintln!(
+        crate::tell!(
             "warning: {} has the first {} requests; {} more were left out: lower run.duration or set \
              run.requests",
             file.display(),

@@ -3,6 +3,7 @@
 use super::expectation::Expectation;
 use super::kv::arguments::KvArguments;
 use super::log::LogArguments;
+use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -67,7 +68,7 @@ pub struct BlockArguments {
     /// Let emulated drives stall or become slow: '30s stall 2s; 60s delay 1ms; 90s delay 0s'
     ///
     /// Times count from the start. Of several drives each is named by its number: 'stall 0 2s'.
-    #[arg(long, value_name = "SCRIPT", conflicts_with = "devices")]
+    #[arg(long, value_name = "SCRIPT", value_parser = NonEmptyStringValueParser::new(), conflicts_with = "devices")]
     pub incidents: Option<String>,
     /// Run the clock of the emulated drives N times slower, for clients and machines that are too slow for
     /// them. Figures of the server are those of the drives: divide those of clients by N
@@ -76,7 +77,7 @@ pub struct BlockArguments {
     /// Run a command of the shell as client, to which $uri is the export, and stop when it ends
     ///
     /// Exits with 1 if the command fails.
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
     pub run: Option<String>,
     /// Exit with 1 if this does not hold at the end, such as 'p99.9(read) < 5ms, late < 5%'
     #[arg(long, value_name = "TERM,…", value_parser = Expectation::parse)]

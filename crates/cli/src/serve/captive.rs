@@ -52,7 +52,7 @@ impl Captive {
     /// SIGKILL.
     ///
     /// # Errors
-    /// How it ended, if it was not with success.
+    /// How it ended, if it was by itself and not with success.
     pub(super) fn end(self) -> Result<(), Failure> {
         let signal = |signal| {
             if let Some(group) = i32::try_from(self.id).ok().and_then(Pid::from_raw) {
@@ -60,7 +60,8 @@ impl Captive {
                 let _ = kill_process_group(group, signal);
             }
         };
-        if !self.waits.is_finished() {
+        let is_ended_here = !self.waits.is_finished();
+        if is_ended_here {
             signal(Signal::TERM);
             for _ in 0..PATIENCE.as_millis() / GLANCE.as_millis() {
                 if self.waits.is_finished() {
@@ -71,7 +72,7 @@ impl Captive {
             signal(Signal::KILL);
         }
         match self.waits.join().expect("waiting does not panic") {
-            Ok(status) if status.success() => Ok(()),
+            Ok(status) if status.success() || is_ended_here => Ok(()),
             Ok(status) => Err(Failure::Operation(format!("--run: the command ended with {status}"))),
             Err(error) => Err(Failure::Operation(format!("--run: {error}"))),
         }

@@ -88,6 +88,9 @@ impl Expected {
                 (!stands.kept).then(|| format!("{term}: it is {shown} of {} requests", latencies.count()))
             }
             Expected::Late(most) => {
+                if late.iter().all(|(_, lateness)| lateness.histogram().count() == 0) {
+                    return Some(format!("{self}: no emulated drive has served a request"));
+                }
                 let worst = late.iter().map(|(_, lateness)| lateness.share()).fold(0.0, f64::max);
                 (worst >= *most).then(|| format!("{self}: it is {:.1} %", worst * 100.0))
             }

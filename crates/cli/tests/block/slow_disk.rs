@@ -70,7 +70,7 @@ fn a_server_ends_with_its_command_and_as_it_does() {
 fn a_signal_ends_the_command_of_a_server() {
     let server = Server::start(&["--size", "1MiB", "--run", "exec sleep 1000"]);
     let (_, code) = server.stop();
-    assert_eq!(code, Some(1));
+    assert_eq!(code, Some(0), "the user has stopped it");
 }
 
 #[test]
@@ -89,6 +89,9 @@ fn options_without_effect_are_refused_with_a_remedy() {
     assert!(refused(&["--expect", "p99(read) > 1ms"]).contains("less is better"));
     assert!(refused(&["--expect", "iops > 5"]).contains("p99.9(read) < 5ms"));
     assert!(refused(&["--time-scale", "0"]).contains("1..=1000"));
+    assert!(refused(&["--incidents", ""]).contains("a value is required"));
+    let sizes = ["--personality", "fresh", "--set", "device.preset=m-32g", "--size", "64MiB"];
+    assert!(refused(&sizes).contains("leave out --size"));
     place.put("file", &[0; 1 << 20]);
     assert!(refused(&["--device", "file", "--time-scale", "2"]).contains("cannot be used with"));
 }

@@ -94,4 +94,8 @@ fn what_cannot_be_compared_is_refused_with_a_remedy() {
     assert!(refused(&["--measured", "one.csv", "--drive", "g-1g"]).contains("too few for the percentile"));
     assert!(refused(&["--measured", "none.csv", "--drive", "g-1g"]).contains("none.csv"));
     assert!(refused(&[]).contains("FOLDER"));
+    let no_trim = refused(&["--measured", "one.csv", "--drive", "g-1g", "--kind", "trim"]);
+    assert!(no_trim.contains("no trim has a response time"), "{no_trim}");
+    place.put("array.toml", b"[device]\npreset = \"g-1g\"\n[array]\ndrives = 4\nlayout = \"raid5\"\n");
+    assert!(refused(&["--measured", "one.csv", "--drive", "array.toml"]).contains("compared with one drive"));
 }

@@ -289,3 +289,13 @@ fn a_key_without_effect_is_printed_as_a_comment_with_the_reason() {
     let warned = stderr(&place.run(&["run", "mine.toml", "--resolved"]));
     assert!(warned.contains("device.timing.cell has no effect"), "{warned}");
 }
+
+#[test]
+fn a_warning_that_cannot_be_written_costs_no_result() {
+    let place = Place::new();
+    let tailcut = env!("CARGO_BIN_EXE_tailcut");
+    let run = format!("{tailcut} run small.toml --set workload.rate=10 --quiet 2>/dev/full");
+    let output = place.attempt("sh", &["-c", &run]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(!output.stdout.is_empty());
+}

@@ -95,7 +95,14 @@ impl Drive for AnyDrive {
     }
 
     fn abandon_trims(&mut self) {
-        with!(self, drive => drive.abandon_trims())
+        match self {
+            // Its trims are its own; a member that stalls is not waited for either.
+            AnyDrive::Array(array, _) => {
+                let emulated = array.members_mut().filter(|member| matches!(member, AnyDrive::Emulated(_)));
+                emulated.for_each(AnyDrive::abandon_trims);
+            }
+            single => with!(single, drive => drive.abandon_trims()),
+        }
     }
 
     fn failure(&self) -> Option<&str> {

@@ -82,6 +82,12 @@ impl Incidents {
         self.gate.next_event()
     }
 
+    /// Ends stalls and delays, and lets no more incidents happen.
+    pub(super) fn end(&mut self) {
+        self.schedule = Schedule::default();
+        self.gate.open();
+    }
+
     /// Begins the incidents that are due. A stall counts from when it was due, however late it is noticed.
     fn begin_due(&mut self, now: Time) {
         while let Some((at, incident)) = self.schedule.take(now.since(self.began)) {

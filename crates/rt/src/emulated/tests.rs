@@ -258,3 +258,18 @@ fn stalls_of_a_personality_come_without_end() {
     }
     assert!((5..=20).contains(&held), "{held} of the stalls of ten seconds hold a read");
 }
+
+#[test]
+fn a_shutdown_ends_a_stall() {
+    let mut drive = EmulatedSsd::inline(ssd());
+    let script = vec![
+        (Nanos::ZERO, Incident::Stall(Nanos::secs(3600))),
+        (Nanos::secs(9), Incident::Stall(Nanos::secs(3600))),
+    ];
+    drive.schedule(Time::ZERO, Schedule::new(script, None));
+    drive.submit(Time(10), request(1, Op::Write, 5, 1, vec![content(7)]));
+    drive.abandon_trims();
+    let mut now = Time(20);
+    assert_eq!(answer(&mut drive, &mut now).status, Status::Success);
+    assert!(now < Time::ZERO + Nanos::secs(1), "{now:?}");
+}
