@@ -81,7 +81,7 @@ pub(super) fn list<S: Storage>(
     notes
 }
 
-/// A run of so many requests that its duration was too short for.
+/// A run whose duration was too short for its requests.
 fn requests_cut_off<S: Storage>(scenario: &Scenario, world: &World<S>) -> Option<String> {
     let (run, completed) = (&scenario.run, world.completed());
     let is_cut = run.duration > Nanos::ZERO && !run.until_steady && completed < run.requests;
