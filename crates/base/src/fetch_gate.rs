@@ -104,7 +104,7 @@ mod tests {
             let (mut submitted, mut fetched) = (0, Vec::new());
             let (mut stalled_until, mut delay) = (Time::ZERO, Nanos::ZERO);
             for (passed, kind, span) in steps {
-                now = now + Nanos(passed);
+                now += Nanos(passed);
                 while let Some((command, held)) = gate.fetch(now) {
                     prop_assert!(now >= stalled_until);
                     fetched.push((command, held));

@@ -11,7 +11,8 @@
 macro_rules! tell {
     ($($part:tt)*) => {{
         // Ignored: standard error is where this would be reported.
-        let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{}\n", format_args!($($part)*)));
+        let line = format!("{}\n", format_args!($($part)*));
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
     }};
 }
 

@@ -41,7 +41,12 @@ pub struct BlockBench {
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = time)]
     pub time: Nanos,
     /// The --time-scale of the server: times are those of its drives
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=1000)
+    )]
     pub time_scale: u32,
     /// Seed of the addresses
     #[arg(long, value_name = "N", default_value_t = 1)]

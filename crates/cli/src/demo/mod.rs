@@ -40,7 +40,12 @@ pub struct DemoArguments {
     #[arg(long, value_name = "TIME", value_parser = time)]
     time: Option<Nanos>,
     /// Requests in flight of the load
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=256))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 4,
+        value_parser = clap::value_parser!(u32).range(1..=256)
+    )]
     depth: u32,
     /// Unix socket of the server
     #[arg(long, value_name = "PATH", default_value = "tailcut-demo.sock")]

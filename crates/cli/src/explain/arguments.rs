@@ -13,7 +13,12 @@ pub struct ExplainArguments {
     #[arg(required_unless_present = "measured")]
     pub folder: Option<PathBuf>,
     /// Explain a trace with measured latencies by a simulated drive that is given the same requests
-    #[arg(long, value_name = "TRACE", requires = "drive", conflicts_with_all = ["folder", "class", "request", "perfetto"])]
+    #[arg(
+        long,
+        value_name = "TRACE",
+        requires = "drive",
+        conflicts_with_all = ["folder", "class", "request", "perfetto"]
+    )]
     pub measured: Option<PathBuf>,
     /// The drive for --measured: a preset, or a scenario (TOML) such as 'tailcut calibrate' writes
     #[arg(long, value_name = "DRIVE", requires = "measured")]

@@ -133,8 +133,8 @@ fn read(arguments: &ExplainArguments, trace: &Path) -> Result<Vec<Measured>, Fai
     let name = trace.display();
     if all.iter().all(|request| request.response.is_none()) {
         return Err(Failure::Input(format!(
-            "{name}: it has no response times; blkparse's text with completions (C) and the traces of MSR have \
-             them"
+            "{name}: it has no response times; blkparse's text with completions (C) and the traces of MSR \
+             have them"
         )));
     }
     // A longer one is several requests of the replay.
@@ -272,8 +272,8 @@ fn show(comparison: &Comparison, tone: ColorMode) -> String {
     }
     if control.explained >= comparison.explained {
         text += &format!(
-            "the trace is not understood: {} explains as many. Is {drive} the drive, and was it in this state \
-             (--set precondition.fill=50%)?\n\n",
+            "the trace is not understood: {} explains as many. Is {drive} the drive, and was it in this \
+             state (--set precondition.fill=50%)?\n\n",
             control.drive
         );
     }

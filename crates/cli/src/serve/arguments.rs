@@ -63,16 +63,31 @@ pub struct BlockArguments {
     pub size: Option<u64>,
     /// Emulate a drive by name and state: fresh, collecting, worn, thermal-stall, or a calibrated one such as
     /// pm9a3-960. Scaled to --size (default: 1GiB), or the next larger that such a drive can have
-    #[arg(long, value_name = "NAME", value_parser = personality, conflicts_with_all = ["scenario", "devices"])]
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_parser = personality,
+        conflicts_with_all = ["scenario", "devices"]
+    )]
     pub personality: Option<Personality>,
     /// Let emulated drives stall or become slow: '30s stall 2s; 60s delay 1ms; 90s delay 0s'
     ///
     /// Times count from the start. Of several drives each is named by its number: 'stall 0 2s'.
-    #[arg(long, value_name = "SCRIPT", value_parser = NonEmptyStringValueParser::new(), conflicts_with = "devices")]
+    #[arg(
+        long,
+        value_name = "SCRIPT",
+        value_parser = NonEmptyStringValueParser::new(),
+        conflicts_with = "devices"
+    )]
     pub incidents: Option<String>,
     /// Run the clock of the emulated drives N times slower, for clients and machines that are too slow for
     /// them. Figures of the server are those of the drives: divide those of clients by N
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with_all = ["devices", "history"])]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=1000),
+        conflicts_with_all = ["devices", "history"]
+    )]
     pub time_scale: Option<u32>,
     /// Run a command of the shell as client, to which $uri is the export, and stop when it ends
     ///

@@ -356,8 +356,8 @@ fn check_size(scenario: &Scenario, arguments: &BlockArguments) -> Result<(), Fai
     }
     let (now, meant) = (exact_bytes(now), exact_bytes(meant));
     Err(Failure::Input(format!(
-        "--set makes the drive of {meant} that --size asks for one of {now}: leave out --size, or the settings \
-         that change the capacity"
+        "--set makes the drive of {meant} that --size asks for one of {now}: leave out --size, or the \
+         settings that change the capacity"
     )))
 }
 

@@ -60,8 +60,8 @@ impl Expected {
         let is_latency = quantity.of_latencies(&LatencyHistogram::new()).is_some();
         if !is_latency || kinds(quantity.kind()).is_none() {
             return Err(BadValue::new(format!(
-                "'{text}': a server has percentiles, median, mean and max of read, write, trim, flush or all, \
-                 and late; write p99.9(read) < 5ms"
+                "'{text}': a server has percentiles, median, mean and max of read, write, trim, flush or \
+                 all, and late; write p99.9(read) < 5ms"
             )));
         }
         Ok(Expected::Latency(term))

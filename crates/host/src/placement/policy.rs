@@ -45,7 +45,7 @@ enum Basis {
     Name,
     Size,
     Recency(Recency),
-    Sequence(Sequences),
+    Sequence(Box<Sequences>),
 }
 
 impl Placer {
@@ -55,7 +55,7 @@ impl Placer {
             PlacementPolicy::Named => Basis::Name,
             PlacementPolicy::Size => Basis::Size,
             PlacementPolicy::Recency => Basis::Recency(Recency::new(sectors)),
-            PlacementPolicy::Sequence => Basis::Sequence(Sequences::new()),
+            PlacementPolicy::Sequence => Basis::Sequence(Box::new(Sequences::new())),
         };
         Placer { handles: handles.max(1), by }
     }

@@ -254,7 +254,7 @@ fn stalls_of_a_personality_come_without_end() {
         drive.submit(now, request(id, Op::Read, 0, 1, Vec::new()));
         let spans = answer(&mut drive, &mut now).spans;
         held += u32::from(spans.of(Cause::Tag) > Nanos::millis(5));
-        now = now + Nanos::micros(400);
+        now += Nanos::micros(400);
     }
     assert!((5..=20).contains(&held), "{held} of the stalls of ten seconds hold a read");
 }

@@ -73,7 +73,8 @@ mod tests {
     #[test]
     fn response_times_of_lines_are_taken_as_they_are() {
         let all = read(
-            "128166372003061629,usr,0,Read,7014609920,24576,41286\n128166372016382155,usr,0,Write,4096,4096,0\n",
+            "128166372003061629,usr,0,Read,7014609920,24576,41286\n\
+             128166372016382155,usr,0,Write,4096,4096,0\n",
         );
         assert_eq!(all[0].response, Some(Nanos(4_128_600)));
         assert_eq!((all[1].response, all[1].op, all[1].len), (None, Op::Write, 4096));
