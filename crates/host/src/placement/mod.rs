@@ -98,11 +98,11 @@ mod tests {
     fn sequences_take_the_other_handles_in_turn() {
         let mut placer = Placer::new(PlacementPolicy::Sequence, 1 << 20, 3);
         for number in 0..32 {
-            for write in [write(number * 128, 128), write(1 << 19 | number * 128, 128)] {
+            for write in [write(number * 128, 128), write((1 << 19) | (number * 128), 128)] {
                 placer.record(&write);
             }
         }
-        let chosen = [write(32 * 128, 8), write(1 << 19 | 32 * 128, 8), write(77, 8)];
+        let chosen = [write(32 * 128, 8), write((1 << 19) | (32 * 128), 8), write(77, 8)];
         assert_eq!(chosen.map(|write| placer.choose(&write).get()), [1, 2, 0]);
     }
 }

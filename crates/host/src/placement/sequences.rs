@@ -68,7 +68,7 @@ mod tests {
     fn a_sequence_counts_from_its_first_mebibyte_on() {
         let mut sequences = Sequences::new();
         for write in 0..32u64 {
-            let (sector, alone) = (write * 128, 1 << 30 | write * 4096);
+            let (sector, alone) = (write * 128, (1 << 30) | (write * 4096));
             assert_eq!(sequences.find(sector, 128).is_some(), (write + 1) * 128 >= 2048, "write {write}");
             assert_eq!(sequences.find(alone, 8), None);
             sequences.record(sector, 128);
@@ -77,7 +77,7 @@ mod tests {
         let number = sequences.find(32 * 128, 8);
         assert!(number.is_some());
         // Others, more than it can follow, take its place.
-        (0..200).for_each(|write| sequences.record(1 << 40 | write * 4096, 8));
+        (0..200).for_each(|write| sequences.record((1 << 40) | (write * 4096), 8));
         assert_eq!(sequences.find(32 * 128, 8), None);
     }
 
@@ -86,9 +86,9 @@ mod tests {
         let mut sequences = Sequences::new();
         for write in 0..16 {
             sequences.record(write * 256, 256);
-            sequences.record(1 << 30 | write * 256, 256);
+            sequences.record((1 << 30) | (write * 256), 256);
         }
-        let [first, second] = [16 * 256, 1 << 30 | 16 * 256].map(|sector| sequences.find(sector, 8));
+        let [first, second] = [16 * 256, (1 << 30) | (16 * 256)].map(|sector| sequences.find(sector, 8));
         assert!(first.is_some() && second.is_some() && first != second, "{first:?} {second:?}");
     }
 }

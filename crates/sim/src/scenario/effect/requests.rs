@@ -91,7 +91,7 @@ impl Scenario {
         let handles = self.device.fdp.handles;
         if because.is_none() && self.device.fdp.is_on() && self.is_synthetic() {
             for (section, source) in self.synthetic() {
-                if u32::from(source.stream) >= u32::from(handles) {
+                if source.stream >= handles {
                     let because = format!(
                         "the drive has handles 0 to {}, and places what names another by the first \
                          (device.fdp.handles)",
