@@ -68,7 +68,7 @@ pub struct Offer {
     /// Price of a GB of raw flash and of a drive, such as tlc=0.06,drive=15; default: cost by cells alone
     #[arg(long, value_name = "WHAT=PRICE,…", value_parser = prices)]
     price: Option<Prices>,
-    /// Read prices from a TOML file: slc, mlc, tlc, qlc, drive, unit, and [drives] by preset
+    /// Read prices from a TOML file: slc, mlc, tlc, qlc, drive, unit, and a table "drives" by preset
     #[arg(long, value_name = "FILE", conflicts_with = "price")]
     price_file: Option<PathBuf>,
 }
