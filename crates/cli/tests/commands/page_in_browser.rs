@@ -19,8 +19,8 @@ fn open(browser: &mut Browser, page: &std::path::Path, address: &str, view: View
     browser.open_address("about:blank", view);
     browser.open_address(&format!("file://{}#{address}", page.display()), view);
     browser.evaluate(
-        "new Promise((done) => { const look = () => document.documentElement.dataset.answered \
-         || document.documentElement.dataset.errors ? done(true) : setTimeout(look, 20); look(); })",
+        "new Promise((done) => { const look = () => document.documentElement?.dataset.answered \
+         || document.documentElement?.dataset.errors ? done(true) : setTimeout(look, 20); look(); })",
     );
     browser.assert_content(address);
 }
