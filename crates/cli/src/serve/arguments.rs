@@ -56,13 +56,15 @@ pub struct BlockArguments {
     /// of an array or a key-value store exported as a plain device. Never a device in use
     #[arg(hide_short_help = true, long, requires = "devices")]
     pub force: bool,
-    /// Export memory of this size, such as 10GiB, without emulated latency; with --personality, a drive of it
+    /// Export memory of this size without latency, or a --personality
     ///
-    /// It is allocated as it is written.
+    /// Such as 10GiB. It is allocated as it is written.
     #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with_all = ["scenario", "devices"])]
     pub size: Option<u64>,
-    /// Emulate a drive by name and state: fresh, collecting, worn, thermal-stall, or a calibrated one such as
-    /// pm9a3-960. Scaled to --size (default: 1GiB), or the next larger that such a drive can have
+    /// Emulate a drive in a state, such as collecting or pm9a3-960
+    ///
+    /// One of fresh, collecting, worn, thermal-stall and the calibrated presets. Scaled to --size (default:
+    /// 1GiB), or to the next larger that such a drive can have.
     #[arg(
         long,
         value_name = "NAME",
@@ -70,9 +72,10 @@ pub struct BlockArguments {
         conflicts_with_all = ["scenario", "devices"]
     )]
     pub personality: Option<Personality>,
-    /// Let emulated drives stall or become slow: '30s stall 2s; 60s delay 1ms; 90s delay 0s'
+    /// Let emulated drives stall or become slow, as in '30s stall 2s'
     ///
-    /// Times count from the start. Of several drives each is named by its number: 'stall 0 2s'.
+    /// Several are separated by semicolons: '30s stall 2s; 60s delay 1ms; 90s delay 0s'. Times count from the
+    /// start. Of several drives each is named by its number: 'stall 0 2s'.
     #[arg(
         long,
         value_name = "SCRIPT",
@@ -80,8 +83,10 @@ pub struct BlockArguments {
         conflicts_with = "devices"
     )]
     pub incidents: Option<String>,
-    /// Run the clock of the emulated drives N times slower, for clients and machines that are too slow for
-    /// them. Figures of the server are those of the drives: divide those of clients by N
+    /// Run the clock of emulated drives N times slower
+    ///
+    /// For clients and machines that are too slow for them. Figures of the server are those of the drives:
+    /// divide those of clients by N.
     #[arg(
         long,
         value_name = "N",
@@ -89,12 +94,15 @@ pub struct BlockArguments {
         conflicts_with_all = ["devices", "history"]
     )]
     pub time_scale: Option<u32>,
-    /// Run a command of the shell as client, to which $uri is the export, and stop when it ends
+    /// Run a shell command as client of $uri, and stop when it ends
     ///
-    /// Exits with 1 if the command fails.
+    /// Exits with 1 if the command fails. $unixsocket and $exportname are as nbdkit has them.
     #[arg(long, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
     pub run: Option<String>,
-    /// Exit with 1 if this does not hold at the end, such as 'p99.9(read) < 5ms, late < 5%'
+    /// Exit with 1 unless this holds at the end: 'p99.9(read) < 5ms'
+    ///
+    /// Percentiles, median, mean and max of read, write, trim, flush or all, and the lateness of emulated
+    /// drives as a share of their latency: 'late < 5%'.
     #[arg(long, value_name = "TERM,…", value_parser = Expectation::parse)]
     pub expect: Option<Expectation>,
     /// Listen on a unix socket
