@@ -100,7 +100,7 @@ pub(super) const ALL: &[CommandHelp] = &[
 /// Exit codes of a server.
 const SERVES: &[(&str, &str)] = &[
     ("0", "stopped by SIGINT or SIGTERM, after all acknowledged data was written"),
-    ("1", "a failure while serving, of --run or --expect, or an address that cannot be used"),
+    ("1", "a failure while serving, of --run or --expect, or an unusable address"),
     ("2", "invalid arguments or input, or a device that cannot be served"),
 ];
 
