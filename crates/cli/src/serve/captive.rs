@@ -6,6 +6,8 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, JoinHandle, sleep};
 use std::time::Duration;
 use tailcut_rt::serve::Address;
@@ -14,6 +16,8 @@ use tailcut_rt::serve::Address;
 #[derive(Debug)]
 pub(super) struct Captive {
     id: u32,
+    /// It has ended by itself, which stops the server.
+    has_ended: Arc<AtomicBool>,
     waits: JoinHandle<io::Result<ExitStatus>>,
 }
 
@@ -38,14 +42,16 @@ impl Captive {
         }
         // What it starts ends with it.
         let mut child = shell.process_group(0).spawn().map_err(cannot)?;
-        let (id, interrupt) = (child.id(), interrupt.clone());
+        let (id, interrupt, has_ended) = (child.id(), interrupt.clone(), Arc::new(AtomicBool::new(false)));
+        let noted = Arc::clone(&has_ended);
         let wait = move || {
             let status = child.wait();
+            noted.store(true, Ordering::Release);
             interrupt.stop();
             status
         };
         let waits = Builder::new().name("run".into()).spawn(wait).map_err(cannot)?;
-        Ok(Captive { id, waits })
+        Ok(Captive { id, has_ended, waits })
     }
 
     /// Ends the command and what it has started, if it still runs: by SIGTERM, and after five seconds by
@@ -60,11 +66,11 @@ impl Captive {
                 let _ = kill_process_group(group, signal);
             }
         };
-        let is_ended_here = !self.waits.is_finished();
+        let is_ended_here = !self.has_ended.load(Ordering::Acquire);
         if is_ended_here {
             signal(Signal::TERM);
             for _ in 0..PATIENCE.as_millis() / GLANCE.as_millis() {
-                if self.waits.is_finished() {
+                if self.has_ended.load(Ordering::Acquire) {
                     break;
                 }
                 sleep(GLANCE);
