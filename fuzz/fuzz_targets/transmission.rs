@@ -40,7 +40,8 @@ struct Session {
 
 impl Session {
     fn new() -> Session {
-        let disk = Disk { blocks: BLOCKS, depth: 2, most_blocks: 3, volatile_cache: true, copies: 1 };
+        let disk =
+            Disk { blocks: BLOCKS, depth: 2, most_blocks: 3, volatile_cache: true, copies: 1, handles: 1 };
         let rules = Rules {
             bytes: BLOCKS * BLOCK_BYTES,
             is_read_only: false,

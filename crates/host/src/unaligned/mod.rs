@@ -83,7 +83,8 @@ pub struct Answer {
 /// use tailcut_host::unaligned::{Ask, Kind};
 /// use tailcut_host::{Disk, Pool, Unaligned};
 ///
-/// let disk = Disk { blocks: 100, depth: 8, most_blocks: 32, volatile_cache: false, copies: 1 };
+/// let (volatile_cache, copies, handles) = (false, 1, 1);
+/// let disk = Disk { blocks: 100, depth: 8, most_blocks: 32, volatile_cache, copies, handles };
 /// let (mut layer, mut pool) = (Unaligned::new(disk, true), Pool::default());
 /// let (kind, class, data) = (Kind::Read, Class::DEFAULT, Vec::new());
 /// layer.submit(Ask { name: 1, kind, fua: false, class, offset: 5000, bytes: 4000, data });
