@@ -43,7 +43,7 @@ impl Incidents {
     /// Those of one drive.
     pub fn of(&self, drive: usize, seed: u64) -> Schedule {
         let own = self.script.iter().filter(|&&(_, of, _)| of == drive);
-        let stalls = self.personality.and_then(|personality| personality.stalls(seed + drive as u64));
+        let stalls = self.personality.and_then(|personality| personality.stalls(seed.wrapping_add(drive as u64)));
         Schedule::new(own.map(|&(at, _, incident)| (at, incident)).collect(), stalls)
     }
 }
@@ -60,6 +60,7 @@ mod tests {
         assert_eq!(one.script[0], (Nanos::secs(30), 0, Incident::Stall(Nanos::secs(2))));
         let stalls = Incidents::parse("", 1, Some(Personality::ThermalStall)).expect("no script");
         assert!(!stalls.is_empty() && !stalls.of(0, 1).is_empty());
+        assert!(!stalls.of(3, u64::MAX).is_empty(), "every seed is one");
         assert!(Incidents::parse("", 1, Some(Personality::Worn)).expect("no script").is_empty());
     }
 
