@@ -43,7 +43,8 @@ impl Incidents {
     /// Those of one drive.
     pub fn of(&self, drive: usize, seed: u64) -> Schedule {
         let own = self.script.iter().filter(|&&(_, of, _)| of == drive);
-        let stalls = self.personality.and_then(|personality| personality.stalls(seed.wrapping_add(drive as u64)));
+        let stalls =
+            self.personality.and_then(|personality| personality.stalls(seed.wrapping_add(drive as u64)));
         Schedule::new(own.map(|&(at, _, incident)| (at, incident)).collect(), stalls)
     }
 }
