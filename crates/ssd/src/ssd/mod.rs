@@ -3,6 +3,7 @@
 mod execution;
 mod layers;
 mod reads;
+mod units;
 mod writes;
 
 use crate::backend::Backend;
@@ -103,8 +104,7 @@ impl<P: Probe> Ssd<P> {
         Layers::new(&self.mapping, &self.frontend)
     }
 
-    /// Is there room for the data of [`Ssd::precondition`] beside the blocks that were bad from the
-    /// factory?
+    /// Is there room for the data of [`Ssd::precondition`] beside the blocks that are bad from the factory?
     ///
     /// # Errors
     /// A message that names the plane with too few good blocks, and what would help.

@@ -9,13 +9,12 @@ use crate::frontend::link::Arrival;
 use crate::mapping::QueuedProgram;
 use crate::mapping::ftl::Location;
 use crate::probe::Probe;
-use crate::request::{EntryId, MemoryRequest, RequestId, Role, Tag, UnitId, WaiterId};
+use crate::request::{EntryId, MemoryRequest, RequestId, Role, Tag, WaiterId};
 use crate::sets::SetId;
 use crate::ssd::layers::Layers;
 use crate::timers::{Direction, Timer};
 use std::ops::Range;
 use tailcut_base::cast::to_u32;
-use tailcut_base::fdp::HandleId;
 use tailcut_base::{Cause, Nanos, Status, Time};
 
 impl<P: Probe> Ssd<P> {
@@ -104,7 +103,7 @@ impl<P: Probe> Ssd<P> {
     /// The program of an entry has ended: its waits are those of the writes whose last page it was. A write
     /// that met a program under way, or one that was repeated, waited for a flush.
     #[inline]
-    fn account_forced(&mut self, now: Time, id: RequestId, entry: EntryId) {
+    pub(super) fn account_forced(&mut self, now: Time, id: RequestId, entry: EntryId) {
         self.frontend.track_room_made(entry, || self.backend.program_time(now, id));
         let list = self.frontend.entry(entry).programmed_waiters;
         if list == WaiterId::NONE || self.frontend.is_write_through() {
@@ -238,7 +237,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Reads the rest of a page that is written in part; `program` is the write that waits for
     /// it, or [`RequestId::NONE`] when one is still to be made.
-    fn read_rest(&mut self, now: Time, entry: EntryId, program: RequestId) {
+    pub(super) fn read_rest(&mut self, now: Time, entry: EntryId, program: RequestId) {
         let e = self.frontend.entry(entry);
         let request = self.mapping.merge_request(now, entry, (e.logical, e.old), program);
         self.backend.issue(now, request);
@@ -322,7 +321,7 @@ impl<P: Probe> Ssd<P> {
 
     /// An entry's data is on flash in `physical`: it is mapped, and the entry is free unless it
     /// was written again meanwhile.
-    fn entry_programmed(&mut self, now: Time, entry: EntryId, physical: PhysicalPage) {
+    pub(super) fn entry_programmed(&mut self, now: Time, entry: EntryId, physical: PhysicalPage) {
         let set = self.frontend.set_of_entry(entry);
         let e = self.frontend.program_ended(now, entry);
         if e.readers != RequestId::NONE {
@@ -412,89 +411,5 @@ impl<P: Probe> Ssd<P> {
         if let Some(set) = self.frontend.flush(now, tag, |set| self.mapping.takes_writes(set)) {
             self.write_back(now, set);
         }
-    }
-
-    /// Stages dirty pages of the buffer, as far as its threshold wants it, and programs whole units.
-    pub(crate) fn stage_dirty(&mut self, now: Time) {
-        while let Some(entry) = self.frontend.to_flush(SetId::FIRST)
-            && self.mapping.takes_writes(SetId::FIRST)
-        {
-            self.frontend.issue_entry(entry);
-            if self.frontend.entry(entry).whole {
-                self.mapping.stage(now, entry, self.frontend.entry(entry).stream);
-            } else {
-                self.read_rest(now, entry, RequestId::NONE);
-            }
-        }
-        self.program_staged(now);
-    }
-
-    /// Programs staged pages in whole units, and a partial unit when a command waits for it.
-    pub(crate) fn program_staged(&mut self, now: Time) {
-        let mut handles = self.mapping.handles(self.frontend.may_await());
-        while let Some((handle, first)) = handles.find_map(|handle| {
-            let is_awaited = self.frontend.awaits(self.mapping.staged(handle));
-            Some((handle, self.mapping.next_unit_of_host(handle, is_awaited)?))
-        }) {
-            self.program_entries(now, handle, first);
-            self.mapping.collect_superblocks(now);
-            self.carry_out(now);
-            handles = self.mapping.handles(self.frontend.may_await());
-        }
-        self.mapping.collect_for_stopped(now);
-        self.carry_out(now);
-        self.wake(now);
-    }
-
-    /// Programs the oldest staged pages of a handle as the unit that begins at `first`.
-    fn program_entries(&mut self, now: Time, handle: HandleId, first: PhysicalPage) {
-        let (mut entries, most) = self.mapping.list_of_entries();
-        while entries.len() < most
-            && let Some(entry) = self.mapping.unstage(handle)
-        {
-            if self.frontend.entry(entry).trimmed {
-                self.forget(now, entry);
-            } else {
-                self.frontend.begin_program(entry);
-                entries.push(entry);
-            }
-        }
-        self.mapping.program_entries(now, handle, first, entries);
-        self.carry_out(now);
-    }
-
-    /// A unit has been programmed.
-    pub(crate) fn unit_programmed(&mut self, now: Time, id: RequestId, unit: UnitId) {
-        let (first, entries) = self.mapping.unit_programmed(now, unit);
-        for &entry in entries.iter().flatten() {
-            self.account_forced(now, id, entry);
-        }
-        self.backend.remove(id);
-        self.carry_out(now);
-        if let Some(entries) = entries {
-            self.entries_programmed(now, first, entries);
-        }
-        self.mapping.end_unit(now, first);
-        self.carry_out(now);
-        self.superblock_freed(now);
-    }
-
-    /// More pages may go to superblocks, and collection of these may go on.
-    pub(crate) fn superblock_freed(&mut self, now: Time) {
-        self.stage_dirty(now);
-        self.mapping.collect_superblocks(now);
-        self.carry_out(now);
-    }
-
-    fn entries_programmed(&mut self, now: Time, first: PhysicalPage, entries: Vec<EntryId>) {
-        // Where the pages are now is asked of all of them at once, so that the answers overlap.
-        let place = |entry: &EntryId| self.mapping.map().touch(self.frontend.entry(*entry).logical);
-        std::hint::black_box(entries.iter().fold(0, |sum, entry| sum ^ place(entry)));
-        for (offset, &entry) in entries.iter().enumerate() {
-            let (logical, content) = (self.frontend.entry(entry).logical, self.frontend.entry(entry).base);
-            let physical = self.mapping.entry_in_unit(first, offset, logical, content);
-            self.entry_programmed(now, entry, physical);
-        }
-        self.mapping.entries_programmed(first, entries);
     }
 }

@@ -32,15 +32,18 @@ impl Mapping {
         staged.pop_front()
     }
 
-    /// The handles, the one whose turn it is first; none if none has a unit to program: too few pages are
-    /// staged and they cannot be awaited, or collection has not kept up.
-    pub(crate) fn handles(&self, may_be_awaited: bool) -> impl Iterator<Item = HandleId> + use<> {
-        let (count, turn) = match &self.superblocks {
-            Some(superblocks) if (may_be_awaited || superblocks.whole > 0) && !self.is_behind_host() => {
-                (superblocks.host.len(), superblocks.turn.index())
-            }
-            _ => (0, 0),
-        };
+    /// False when no handle has a unit to program: too few pages are staged and they cannot be awaited, or
+    /// collection has not kept up.
+    #[inline]
+    pub(crate) fn may_have_unit(&self, may_be_awaited: bool) -> bool {
+        let Some(superblocks) = &self.superblocks else { return false };
+        (may_be_awaited || superblocks.whole > 0) && !self.is_behind_host()
+    }
+
+    /// The handles, the one whose turn it is first.
+    pub(crate) fn handles(&self) -> impl Iterator<Item = HandleId> + use<> {
+        let of_one = |superblocks: &Superblocks| (superblocks.host.len(), superblocks.turn.index());
+        let (count, turn) = self.superblocks.as_ref().map_or((0, 0), of_one);
         HandleId::first(count).skip(turn).chain(HandleId::first(turn))
     }
 
@@ -49,17 +52,18 @@ impl Mapping {
         self.superblocks.iter().flat_map(move |superblocks| &superblocks.host[handle].staged).copied()
     }
 
-    /// The next unit of a handle, if enough of its pages are staged, or some and they `are_awaited`; and if
-    /// collection has kept up. The next turn is that of the handle after it.
+    /// The next unit of a handle, if enough of its pages are staged, or some and they `are_awaited`. The next
+    /// turn is that of the handle after it.
     pub(crate) fn next_unit_of_host(&mut self, handle: HandleId, are_awaited: bool) -> Option<PhysicalPage> {
         let superblocks = self.superblocks();
         let (staged, wanted) = (superblocks.host[handle].staged.len(), superblocks.config.program as usize);
-        if staged == 0 || staged < wanted && !are_awaited || self.is_behind_host() {
+        if staged == 0 || staged < wanted && !are_awaited {
             return None;
         }
         let unit = self.take_unit(Writer::Host(handle))?;
         let superblocks = self.superblocks();
-        superblocks.turn = HandleId::at((handle.index() + 1) % superblocks.host.len());
+        let next = handle.index() + 1;
+        superblocks.turn = HandleId::at(if next == superblocks.host.len() { 0 } else { next });
         Some(unit)
     }
 
@@ -218,8 +222,8 @@ impl Mapping {
             let physical = PhysicalPage::at(first.index() + offset);
             self.nand.program(physical, copy.logical, copy.content);
             self.counters.programmed_gc += 1;
-            let [victim, destination] =
-                [copy.source, physical].map(|page| self.layout.superblock_of(self.layout.block_of(page)));
+            let victim = self.layout.superblock_of(self.layout.block_of(copy.source));
+            let destination = self.layout.superblock_of(self.layout.block_of(physical));
             let superblocks = self.superblocks();
             superblocks.progress[victim].copies -= 1;
             if let Some(placement) = &mut superblocks.placement {
