@@ -182,7 +182,8 @@ impl Spans {
     /// Sets the span of every cause to zero.
     #[inline]
     pub fn clear(&mut self) {
-        *self = Spans::new();
+        self.nanos = [0; CAUSES];
+        self.held_up = HeldUp::NONE;
     }
 
     /// Adds `time` to the span of `cause`.

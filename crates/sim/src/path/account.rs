@@ -16,6 +16,13 @@ impl Account {
         Account { mark: now, spans: Spans::new() }
     }
 
+    /// Begins anew, now.
+    #[inline]
+    pub(super) fn restart(&mut self, now: Time) {
+        self.mark = now;
+        self.spans.clear();
+    }
+
     /// All time since the last mark had one cause.
     #[inline]
     pub(super) fn lap(&mut self, now: Time, cause: Cause) {

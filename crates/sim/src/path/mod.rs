@@ -253,8 +253,10 @@ impl<P: Probe> SimulatedHost<P> {
     fn plan(&mut self) {
         self.events.set(MACHINE, self.machine.next_event());
         self.events.set(HOST_TIMERS, self.host_timers.next());
-        let uplink = self.uplink.under_way.front().map_or(Time::NEVER, |(at, _)| *at);
-        self.events.set(UPLINK, uplink);
+        if self.uplink.rate > 0 {
+            let first = self.uplink.under_way.front();
+            self.events.set(UPLINK, first.map_or(Time::NEVER, |(at, _)| *at));
+        }
         if let Some(array) = &self.array {
             let due = if array.is_called { Time::NEVER } else { array.volume.array().next_event() };
             self.events.set(FIRST_DRIVE + self.drives.len(), due);
@@ -301,14 +303,15 @@ impl<P: Probe> SimulatedHost<P> {
     fn serve_drive(&mut self, now: Time, drive: usize) {
         let mut completions = std::mem::take(&mut self.completions);
         while !self.drives[drive].advance(now, &mut completions) {}
-        for completion in completions.drain(..) {
+        for completion in &completions {
             if !self.timeouts.is_heard(now, drive) {
                 continue;
             }
             self.timeouts.note_answered();
             self.room[drive] = self.drives[drive].buffer_room();
-            self.drive_answered(now, &completion);
+            self.drive_answered(now, completion);
         }
+        completions.clear();
         self.completions = completions;
         self.look_at_drive(drive);
     }

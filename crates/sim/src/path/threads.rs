@@ -1,7 +1,6 @@
 //! The threads of the workload: what each does, piece by piece.
 
 use super::SimulatedHost;
-use super::account::Account;
 use super::duty::Step;
 use super::flight::Flight;
 use super::worker::Stage;
@@ -70,7 +69,7 @@ impl<P: Probe> SimulatedHost<P> {
         if self.array.is_some() {
             return self.enter_array(now, cpu, id);
         }
-        self.flights[id as usize].account = Account::begin(now);
+        self.flights[id as usize].account.restart(now);
         let queue = self.embark(cpu, id);
         self.watches(id, id);
         self.note_awake(id);

@@ -3,7 +3,7 @@
 use super::super::account::Spent;
 use super::super::costs;
 use super::super::piece::Level;
-use super::{INACTIVE, Machine};
+use super::Machine;
 use tailcut_base::{Nanos, Time};
 
 impl Machine {
@@ -11,7 +11,7 @@ impl Machine {
     /// stays one.
     pub fn interrupt(&mut self, now: Time, cpu: usize, irq: u32) {
         self.cpus[cpu].pending |= 1 << irq;
-        if !self.cpus[cpu].levels[Level::Hard as usize].is_active {
+        if !self.cpus[cpu].is_active(Level::Hard) {
             self.begin_hard(now, cpu);
         }
     }
@@ -22,7 +22,7 @@ impl Machine {
         let c = &mut self.cpus[cpu];
         c.irq = c.pending.trailing_zeros();
         c.pending &= !(1 << c.irq);
-        c.levels[Level::Hard as usize].begin(costs::HARD_ENTRY + exit, Spent::Interrupt);
+        c.begin(Level::Hard, costs::HARD_ENTRY + exit, Spent::Interrupt);
         self.plan(now, cpu);
     }
 
@@ -32,7 +32,7 @@ impl Machine {
         if self.cpus[cpu].pending != 0 {
             return self.begin_hard(now, cpu);
         }
-        self.cpus[cpu].levels[Level::Hard as usize] = INACTIVE;
+        self.cpus[cpu].end(Level::Hard);
         self.uncover(now, cpu);
     }
 
@@ -40,7 +40,7 @@ impl Machine {
     pub fn raise_soft(&mut self, now: Time, cpu: usize) {
         self.cpus[cpu].is_soft_pending = true;
         let c = &self.cpus[cpu];
-        if !c.levels[Level::Hard as usize].is_active && !c.levels[Level::Soft as usize].is_active {
+        if !c.is_active(Level::Hard) && !c.is_active(Level::Soft) {
             self.begin_soft(now, cpu);
         }
     }
@@ -49,7 +49,7 @@ impl Machine {
         self.settle(now, cpu);
         let c = &mut self.cpus[cpu];
         c.is_soft_pending = false;
-        c.levels[Level::Soft as usize].begin(costs::SOFT_ENTRY, Spent::SoftInterrupt);
+        c.begin(Level::Soft, costs::SOFT_ENTRY, Spent::SoftInterrupt);
         self.plan(now, cpu);
     }
 
@@ -59,14 +59,14 @@ impl Machine {
         if self.cpus[cpu].is_soft_pending {
             return self.begin_soft(now, cpu);
         }
-        self.cpus[cpu].levels[Level::Soft as usize] = INACTIVE;
+        self.cpus[cpu].end(Level::Soft);
         self.uncover(now, cpu);
     }
 
     /// Resumes the interrupted level.
     fn uncover(&mut self, now: Time, cpu: usize) {
         let c = &self.cpus[cpu];
-        if c.is_soft_pending && !c.levels[Level::Soft as usize].is_active {
+        if c.is_soft_pending && !c.is_active(Level::Soft) {
             return self.begin_soft(now, cpu);
         }
         match self.top(cpu) {

@@ -30,7 +30,6 @@ const NOBODY: ThreadId = ThreadId::MAX;
 
 #[derive(Clone, Debug)]
 struct Frame {
-    is_active: bool,
     /// The owner owes the next piece.
     waits: bool,
     /// Work left, in thousandths of a nanosecond: speeds are thousandths, so that nothing is lost to
@@ -40,8 +39,7 @@ struct Frame {
     preemptible: bool,
 }
 
-const INACTIVE: Frame =
-    Frame { is_active: false, waits: false, left: 0, on: Spent::Idle, preemptible: false };
+const INACTIVE: Frame = Frame { waits: false, left: 0, on: Spent::Idle, preemptible: false };
 
 /// What stands between a thread and its next piece when it gets a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +52,8 @@ enum Prelude {
 #[derive(Clone, Debug)]
 struct Cpu {
     levels: [Frame; 3],
+    /// The levels that are active, a bit for each.
+    active: u8,
     irq: u32,
     pending: u64,
     is_soft_pending: bool,
@@ -124,6 +124,7 @@ impl Machine {
         let count = if has_siblings { 2 * cores } else { cores };
         let cpu = Cpu {
             levels: [INACTIVE, INACTIVE, INACTIVE],
+            active: 0,
             irq: 0,
             pending: 0,
             is_soft_pending: false,
@@ -374,21 +375,19 @@ impl Machine {
 
     #[inline]
     fn top(&self, cpu: usize) -> Option<Level> {
-        let levels = &self.cpus[cpu].levels;
-        [Level::Hard, Level::Soft, Level::Thread].into_iter().find(|&level| levels[level as usize].is_active)
+        self.cpus[cpu].top()
     }
 
     /// Accounts for the time up to `now`.
     #[inline]
     fn settle(&mut self, now: Time, cpu: usize) {
-        let top = self.top(cpu);
         let c = &mut self.cpus[cpu];
         let elapsed = now.since(c.since);
         if elapsed == Nanos::ZERO {
             return;
         }
         c.since = now;
-        let Some(level) = top else { return c.time.add(Spent::Idle, elapsed) };
+        let Some(level) = c.top() else { return c.time.add(Spent::Idle, elapsed) };
         let frame = &mut c.levels[level as usize];
         frame.left = frame.left.saturating_sub(elapsed.0 * c.rate);
         c.time.add(frame.on, elapsed);
@@ -446,12 +445,37 @@ impl Machine {
     }
 }
 
-impl Frame {
+impl Cpu {
+    /// The highest level that is active; `None` while the core is idle.
     #[inline]
-    fn begin(&mut self, left: Nanos, on: Spent) {
-        *self = Frame { is_active: true, waits: false, left: left.0 * ALONE, on, preemptible: false };
+    fn top(&self) -> Option<Level> {
+        match self.active {
+            0 => None,
+            1 => Some(Level::Thread),
+            2..4 => Some(Level::Soft),
+            _ => Some(Level::Hard),
+        }
     }
 
+    #[inline]
+    fn is_active(&self, level: Level) -> bool {
+        self.active & 1 << level as u8 != 0
+    }
+
+    #[inline]
+    fn begin(&mut self, level: Level, left: Nanos, on: Spent) {
+        self.active |= 1 << level as u8;
+        self.levels[level as usize] = Frame { waits: false, left: left.0 * ALONE, on, preemptible: false };
+    }
+
+    #[inline]
+    fn end(&mut self, level: Level) {
+        self.active &= !(1 << level as u8);
+        self.levels[level as usize] = INACTIVE;
+    }
+}
+
+impl Frame {
     #[inline]
     fn set(&mut self, piece: Piece) {
         (self.left, self.on, self.preemptible) = (piece.work.0 * ALONE, piece.on, piece.preemptible);

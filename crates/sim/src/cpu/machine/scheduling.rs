@@ -2,7 +2,7 @@
 //! (`kernel/sched_fair.c`).
 
 use super::debt::HEAD_START;
-use super::{ALONE, INACTIVE, Machine, Prelude, RESCHEDULE, State};
+use super::{ALONE, Machine, Prelude, RESCHEDULE, State};
 use crate::cpu::account::Spent;
 use crate::cpu::costs;
 use crate::cpu::piece::{Level, Piece};
@@ -19,7 +19,7 @@ impl Machine {
         let c = &mut self.cpus[cpu];
         assert!(c.levels[0].waits, "a thread blocks at the end of a piece");
         let thread = c.current.take().expect("it runs");
-        c.levels[0] = INACTIVE;
+        c.end(Level::Thread);
         let t = &mut self.threads[thread as usize];
         t.state = State::Blocked;
         t.saved = Piece::NONE;
@@ -158,7 +158,7 @@ impl Machine {
         c.prelude = Prelude::Switch;
         c.ran = Nanos::ZERO;
         c.should_switch = false;
-        c.levels[0].begin(costs::SWITCH + exit, Spent::Switch);
+        c.begin(Level::Thread, costs::SWITCH + exit, Spent::Switch);
         self.plan(now, cpu);
     }
 
