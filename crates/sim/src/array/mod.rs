@@ -139,16 +139,20 @@ impl<P: Probe> SimulatedArray<P> {
     /// Serves the next event, which is due at `now`.
     fn serve(&mut self, now: Time, slot: usize) {
         match slot.checked_sub(self.drives.len()) {
-            None => self.serve_drive(now, slot),
+            // Most events of a drive concern only the drive.
+            None if !self.serve_drive(now, slot) => return,
+            None => {}
             Some(0) => self.volume.array_mut().advance(now),
             Some(_) => self.serve_incidents(now),
         }
         self.pump(now);
     }
 
-    fn serve_drive(&mut self, now: Time, drive: usize) {
+    /// Serves the event of a drive. True if the array may have something to do after it.
+    fn serve_drive(&mut self, now: Time, drive: usize) -> bool {
         let mut completions = std::mem::take(&mut self.completions);
         while !self.drives[drive].advance(now, &mut completions) {}
+        let has_answered = !completions.is_empty();
         for mut completion in completions.drain(..) {
             if let Some(incidents) = &mut self.incidents {
                 incidents.completed(DriveId::at(drive), &mut completion);
@@ -160,6 +164,7 @@ impl<P: Probe> SimulatedArray<P> {
         if self.incidents.is_some() {
             self.serve_incidents(now);
         }
+        has_answered || self.incidents.is_some()
     }
 }
 

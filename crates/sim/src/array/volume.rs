@@ -95,7 +95,11 @@ impl Volume {
     #[inline]
     pub fn next_command(&mut self) -> Option<(usize, Command)> {
         if self.sent.is_empty() {
-            self.sent.extend(self.array.sent().drain(..));
+            let sent = self.array.sent();
+            if sent.is_empty() {
+                return None;
+            }
+            self.sent.extend(sent.drain(..));
         }
         let (member, request) = self.sent.pop_front()?;
         let member = member.index();
@@ -130,6 +134,9 @@ impl Volume {
     /// Appends the array's answers to the host.
     #[inline]
     pub fn take_answers(&mut self, now: Time, completions: &mut Vec<Completion>) {
+        if self.array.answers().is_empty() {
+            return;
+        }
         let mut answers = std::mem::take(self.array.answers());
         for answer in answers.drain(..) {
             completions.push(self.completion(now, answer));
@@ -162,6 +169,9 @@ impl Volume {
         drives: &mut [Ssd<P>],
         called: &mut dyn FnMut(usize, &Ssd<P>),
     ) -> bool {
+        if self.array.controls().is_empty() {
+            return false;
+        }
         let calls = std::mem::take(self.array.controls());
         for &(member, call) in &calls {
             let Member { drive, set, .. } = self.members.get(member.index());
@@ -169,7 +179,7 @@ impl Volume {
             called(drive, &drives[drive]);
             self.array.control_answered(now, member, call, reply);
         }
-        !calls.is_empty()
+        true
     }
 
     /// The array request for a command; `None` for a trim that covers no whole block.
