@@ -113,23 +113,29 @@ impl Scenario {
     }
 }
 
-/// Refuses a key-value server whose log does not fit into memory: the simulation stores the content of its
-/// blocks.
+/// Refuses a key-value server whose memory, or whose log of so many blocks, does not fit into that of the
+/// machine: the simulation stores items and the content of blocks.
 ///
 /// # Errors
-/// [`InputError::Kv`], with a `kv.space` that fits.
-pub(super) fn check_log(blocks: u64) -> Result<(), InputError> {
-    let fits = |available| log_fits(Demand { needed: blocks * BLOCK_BYTES, available });
+/// [`InputError::Kv`], with a `kv.memory` or `kv.space` that fits.
+pub(super) fn check_server(memory: u64, blocks: u64) -> Result<(), InputError> {
+    let fits = |available| server_fits(memory, blocks * BLOCK_BYTES, available);
     available(Path::new("/")).map_or(Ok(()), fits)
 }
 
-fn log_fits(demand: Demand) -> Result<(), InputError> {
+fn server_fits(memory: u64, log: u64, available: u64) -> Result<(), InputError> {
+    fits_as(Demand { needed: memory, available }, "the server", "memory")?;
+    let left = available - memory;
+    fits_as(Demand { needed: log, available: left }, "the content of the simulated log", "space")
+}
+
+fn fits_as(demand: Demand, what: &str, key: &'static str) -> Result<(), InputError> {
     if demand.is_met() {
         return Ok(());
     }
-    let space = demand.advised() >> 20;
-    let message = format!("the content of the simulated log needs {demand}: set kv.space = \"{space}MiB\"");
-    Err(InputError::Kv(vec![Problem { key: "space", message }]))
+    let most = demand.advised() >> 20;
+    let message = format!("{what} needs {demand}: set kv.{key} = \"{most}MiB\"");
+    Err(InputError::Kv(vec![Problem { key, message }]))
 }
 
 /// Bytes of memory that this process can still have, from the files of a system below `root`: what the
@@ -231,15 +237,22 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_does_not_fit_is_refused_with_the_key_that_makes_it_smaller() {
-        let demand = |needed| Demand { needed, available: 10 << 30 };
-        assert!(log_fits(demand(10 << 30)).is_ok());
-        let Err(InputError::Kv(problems)) = log_fits(demand(30 << 30)) else { panic!("it is refused") };
-        assert_eq!(problems[0].key, "space");
-        let message = &problems[0].message;
-        let space = message.rsplit("kv.space = \"").next().expect("advice").trim_end_matches("MiB\"");
-        let space: u64 = space.parse().expect("a number");
-        assert!(log_fits(demand(space << 20)).is_ok(), "{message}");
+    fn a_server_that_does_not_fit_is_refused_with_the_key_that_makes_it_smaller() {
+        let available = 10 << 30;
+        assert!(server_fits(1 << 30, 9 << 30, available).is_ok());
+        let refused = |memory, log, wanted: &str| {
+            let Err(InputError::Kv(problems)) = server_fits(memory, log, available) else {
+                panic!("{memory} and {log} bytes do not fit")
+            };
+            let (key, message) = (problems[0].key, &problems[0].message);
+            assert_eq!(key, wanted, "{message}");
+            let advice = message.rsplit(&format!("kv.{key} = \"")).next().expect("advice");
+            advice.trim_end_matches("MiB\"").parse::<u64>().expect("a number") << 20
+        };
+        let space = refused(1 << 30, 30 << 30, "space");
+        assert!(server_fits(1 << 30, space, available).is_ok());
+        let memory = refused(1 << 40, 1 << 30, "memory");
+        assert!(server_fits(memory, 1 << 30, available).is_ok());
     }
 
     #[test]
