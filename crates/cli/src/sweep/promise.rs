@@ -114,6 +114,12 @@ fn term(text: &str, span: &Range<usize>) -> Result<Term, Misread> {
         }
     };
     let quantity = quantity(name).map_err(|misread| misread.shifted(span.start))?;
+    let is_time = parse_rate(value.trim()).is_err() && parse_time(value.trim()).is_ok();
+    if quantity.unit() == Unit::BytesPerSecond && is_time {
+        let (name, value, kind) = (name.trim(), value.trim(), quantity.kind());
+        let message = format!("'{name}' is a bandwidth, and '{value}' a time; write p99.9({kind}) < {value}");
+        return Err(Misread::new(at(0, text.len()), message));
+    }
     if is_less == quantity.more_is_better() {
         let (better, right) = if is_less { ("more", ">=") } else { ("less", "<") };
         let message = format!("{better} is better of {quantity}; write {quantity} {right} {}", value.trim());
@@ -174,6 +180,16 @@ mod tests {
             shown.starts_with("p99.99(read) < 1.00 ms, bandwidth(write) >= 200 MB/s, life >= 3.0 years"),
             "{shown}"
         );
+    }
+
+    #[test]
+    fn a_time_as_bandwidth_is_answered_with_the_latency() {
+        for (text, right) in [("read < 5ms", "p99.9(read) < 5ms"), ("writes >= 1s", "p99.9(write) < 1s")] {
+            let misread = Promise::parse(text).expect_err("a bandwidth is no time");
+            assert!(misread.message.ends_with(right), "{}", misread.message);
+            assert!(Promise::parse(right).is_ok());
+        }
+        assert!(Promise::parse("read >= 5MB/s").is_ok());
     }
 
     #[test]
