@@ -5,6 +5,8 @@ mod files;
 pub mod html;
 mod input;
 mod next;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod requests;
 mod simulation;
 
