@@ -16,6 +16,7 @@ use parquet::schema::types::Type;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
+use tailcut_base::config::Choice;
 use tailcut_base::{Op, SECTOR_BYTES};
 use tailcut_workload::trace::Records;
 
@@ -160,7 +161,7 @@ impl Columns {
 
 /// A value in units of ns or bytes; without a unit only timestamps have one.
 fn as_number(field: &Field, unit: u64) -> Option<i128> {
-    let whole = match *field {
+    let whole: i128 = match *field {
         Field::Byte(number) => number.into(),
         Field::Short(number) => number.into(),
         Field::Int(number) => number.into(),

@@ -9,6 +9,7 @@ mod next;
 mod parquet;
 mod requests;
 mod simulation;
+mod slowest;
 
 pub use files::{ATTRIBUTION, CURVE, REPORT, SCENARIO, SLOWEST, Saved, column, elapsed, write};
 pub use input::{read, read_and_warn, read_with_warnings, refuse, to_be_read_again, trace_failure};

@@ -12,6 +12,7 @@ use parquet::schema::types::Type;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::Arc;
+use tailcut_base::config::Choice;
 use tailcut_base::{Cause, Op};
 use tailcut_sim::request_log::{RequestLog, STATUSES, held_up_names};
 

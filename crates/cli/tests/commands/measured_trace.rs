@@ -162,7 +162,18 @@ fn requests_written_as_parquet_are_explained() {
     let found = json(&place.text(&[&fixed[..], &drive].concat()));
     assert!(share(&found["explained"]) > 0.99, "the same drive, to the nanosecond: {found}");
     assert!(share(&found["control"]["explained"]) < 0.3, "{found}");
-    place.text(&["run", "--quiet", "--set", "run.requests=100", "--requests", "few.parquet", "--out", "out"]);
+    place.text(&[
+        "run",
+        "--quiet",
+        "--set",
+        "run.requests=100",
+        "--set",
+        "run.ramp=0s",
+        "--requests",
+        "few.parquet",
+        "--out",
+        "out",
+    ]);
     let few = ["explain", "--measured", "few.parquet", "--quiet", "--kind", "trim", "--drive", "g-1g"];
     let none = place.refused(2, &few);
     assert!(none.contains("no trim has a response time"), "{none}");
