@@ -166,7 +166,7 @@ pub(super) const ALL: &[CommandHelp] = &[
         ],
         files: &[
             ("report.html, report.json", "the page and its data, in the folder of the results"),
-            ("tail-read.svg, waits-read.png", "charts as pictures, in the same folder"),
+            ("tail-read.svg", "a chart as a picture, in the same folder"),
         ],
         see_also: &["run", "compare", "study run"],
         ..CommandHelp::NONE

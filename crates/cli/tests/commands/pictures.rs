@@ -82,7 +82,7 @@ fn comparisons_and_studies_have_pictures() {
     for chart in ["effects-", "scatter-"] {
         assert!(compared.iter().any(|name| name.starts_with(chart)), "{chart}: {compared:?}");
     }
-    place.text(&["study", "run", "swan-eq1", "--quiet", "--json", "rows.json"]);
+    place.text(&["study", "run", "shin-3.9", "--quick", "--quiet", "--json", "rows.json"]);
     let printed = place.text(&["report", "rows.json", "--svg", "all"]);
     assert!(
         !printed.is_empty()

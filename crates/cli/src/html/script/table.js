@@ -1,12 +1,12 @@
 // Tables: sorted by a click on the head of a column, and terms with what they mean (docs/metrics.md).
 
 const TERMS = JSON.parse(document.getElementById("terms")?.textContent || "{}");
-const ALIASES = { longest: "max", "mean latency": "mean", "full at": "needed" };
+const ALIASES = { longest: "max", "full at": "needed" };
 
-// What a text of the page means, if it is a term: "99 %" and "at 99 %" are percentiles.
+// What a text of the page means, if it is a term: "99 %" and "reads: 99 %" are percentiles.
 function meaning(text) {
-  const plain = text.trim().replace(/^at /, "").replace(/ %$/, "").replace(/ \((mean )?ns\)$/, "");
-  return TERMS[plain] || TERMS[ALIASES[plain]];
+  const whole = text.trim().replace(/ \((mean )?ns\)$/, "").replace(/ %$/, ""), last = whole.replace(/^[\w ]+: /, "");
+  return TERMS[whole] || TERMS[last] || TERMS[ALIASES[last]];
 }
 
 function explain(element) {
