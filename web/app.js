@@ -12,6 +12,9 @@ const DRIVES = {
   "Samsung PM9A3, four dies": { "device.preset": "pm9a3-960", ...SMALL, "device.pacing.mode": "none" },
 };
 
+// Two drives with the same data: the one with the token writes, the other one reads.
+const COPIES = { "array.drives": "2", "array.layout": "epochs", "array.groups": "2" };
+
 // The value that the drive has by itself.
 const OWN = "own";
 const percent = (value) => value + "%";
@@ -29,6 +32,11 @@ const KNOBS = [
     "reads first, suspending": { "device.schedule.chip": "reads-first", "device.preempt.program": "suspend", "device.preempt.erase": "suspend", "workload.read_class": "2" },
   })[value] },
   { name: "erase", title: "Erase", steps: [OWN, 0.5, 1, 2, 3.8, 5, 10, 20], start: OWN, own: "device.timing.erase", show_own: (ns) => format.time(ns), show: (value) => value + " ms", keys: (value) => ({ "device.timing.erase": value + "ms" }) },
+  { name: "tokens", title: "Token between two copies", options: ["none: one drive", "for writes", "for writes and collection"], keys: (value) => ({
+    "none: one drive": {},
+    "for writes": COPIES,
+    "for writes and collection": { ...COPIES, "array.epoch.mode": "gc-control", "device.control_api": "true" },
+  })[value] },
   { name: "seed", title: "Seed", steps: [1, 2, 3, 4, 5, 6, 7, 8], start: 1, show: String, keys: (value) => ({ seed: String(value) }) },
 ];
 const REQUESTS = "100000";

@@ -19,8 +19,18 @@ def code(notebook: Path) -> str:
     return "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
 
 
-def test_there_are_three():
-    assert len(NOTEBOOKS) == 3
+def outputs(notebook: Path) -> list[dict]:
+    cells = json.loads(notebook.read_text())["cells"]
+    return [output for cell in cells if cell["cell_type"] == "code" for output in cell["outputs"]]
+
+
+def printed(notebook: Path) -> str:
+    """What its cells print, without the values of their last lines."""
+    return "".join("".join(one["text"]) for one in outputs(notebook) if one["output_type"] == "stream")
+
+
+def test_there_are_four():
+    assert len(NOTEBOOKS) == 4
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.stem)
@@ -33,12 +43,18 @@ def test_a_notebook_runs_as_a_script(notebook: Path, tmp_path: Path):
         [sys.executable, script], cwd=tmp_path, env=environment, capture_output=True, text=True
     )
     assert ended.returncode == 0, ended.stderr
+    assert ended.stdout == printed(notebook), "it prints something else now: run notebooks/record"
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.stem)
-def test_a_notebook_holds_no_output(notebook: Path):
+def test_a_notebook_holds_its_output(notebook: Path):
+    kinds = [output["output_type"] for output in outputs(notebook)]
+    assert "error" not in kinds
+    assert all(output.get("name", "stdout") == "stdout" for output in outputs(notebook)), "no bars, no warnings"
+    pictures = [output for output in outputs(notebook) if "image/png" in output.get("data", {})]
+    assert pictures, "a reader without Python sees no chart: run notebooks/record"
     for cell in json.loads(notebook.read_text())["cells"]:
-        assert cell["cell_type"] == "markdown" or (cell["outputs"] == [] and cell["execution_count"] is None)
+        assert cell["cell_type"] == "markdown" or cell["execution_count"] is not None
 
 
 def test_the_study_of_the_third_notebook_has_figures_of_a_paper():

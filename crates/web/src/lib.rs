@@ -34,7 +34,7 @@ pub struct Answer {
     pub detail: Detail,
     /// Pages programmed per page of the host's data; `None` if nothing was written.
     pub write_amplification: Option<f64>,
-    /// Capacity that the drive offers, in bytes.
+    /// Capacity that one drive offers, in bytes.
     pub capacity_bytes: u64,
     /// Requests answered, with those of the ramp.
     pub completed: u64,
@@ -59,10 +59,11 @@ pub fn simulate(question: &Question) -> Result<Answer, String> {
     let values = question.show.iter().map(&mut value).collect::<Result<BTreeMap<_, _>, KeyError>>();
     let values = values.map_err(|error| error.to_string())?;
     let capacity = scenario.device.user_bytes();
-    if capacity > MOST_BYTES {
+    let all = capacity.saturating_mul(u64::from(scenario.array.drives.max(1)));
+    if all > MOST_BYTES {
         return Err(format!(
-            "a drive of {} GB takes more memory than a page has: lower device.geometry.blocks",
-            capacity / 1_000_000_000
+            "drives of {} GB take more memory than a page has: lower device.geometry.blocks",
+            all / 1_000_000_000
         ));
     }
     let world = scenario.any_world(|| (), false).map_err(|error| error.to_string())?;
@@ -94,7 +95,7 @@ pub fn simulate(question: &Question) -> Result<Answer, String> {
     })
 }
 
-/// Maps of a larger drive do not fit the memory that a page may take.
+/// Maps of larger drives do not fit the memory that a page may take.
 const MOST_BYTES: u64 = 64 << 30;
 
 /// A run that does not end by itself ends after as many requests.
@@ -188,8 +189,25 @@ mod tests {
         assert!(error("device.timing.read", "soon").contains("device.timing.read"));
         let large = asked(&[("device.preset", "pm9a3-960")])["error"].to_string();
         assert!(large.contains("lower device.geometry.blocks"), "{large}");
+        let several = asked(&[("device.preset", "g-1g"), ("array.drives", "200")])["error"].to_string();
+        assert!(several.contains("lower device.geometry.blocks"), "{several}");
         let broken: serde_json::Value = serde_json::from_str(&answer_to(b"{")).expect("JSON");
         assert!(broken["error"].is_string());
+    }
+
+    #[test]
+    fn collection_by_token_keeps_erases_from_reads() {
+        let copies = [("array.drives", "2"), ("array.layout", "epochs"), ("array.groups", "2")];
+        let copies = [&SMALL[..], &copies, &[("workload.pace", "open"), ("workload.rate", "2000")]].concat();
+        let by_token = [&copies[..], &[("array.epoch.mode", "gc-control")]].concat();
+        let slowest = |answer: &serde_json::Value| {
+            let reads =
+                answer["kinds"].as_array().expect("a list").iter().find(|kind| kind["kind"] == "read");
+            reads.expect("reads")["latency"]["max_ns"].as_u64().expect("a time")
+        };
+        let (copies, by_token) = (asked(&copies), asked(&by_token));
+        assert!(by_token["detail"]["timeline"]["chips"].is_object(), "{by_token}");
+        assert!(2 * slowest(&by_token) < slowest(&copies), "{copies} {by_token}");
     }
 
     #[test]

@@ -2,25 +2,21 @@
 //! requests waited for in a simulated drive.
 
 use super::arguments::ExplainArguments;
+use super::recorded::RecordedTrace;
 use super::twin::{Explained, TwinRequest, WaitKind};
 use crate::failure::Failure;
 use crate::format::{counted, short_time};
 use crate::interrupt::Interrupt;
 use crate::run::arguments::{RunArguments, RunOptions};
 use crate::run::{self, Ending, Keep, Scenario};
-use crate::terminal::{Align, ColorMode, Progress, Table, Waiting};
+use crate::terminal::{Align, ColorMode, Progress, Table};
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use tailcut_base::Op;
 use tailcut_base::config::Choice;
 use tailcut_base::quantity::show_count;
 use tailcut_sim::scenario::WorldKind;
 use tailcut_ssd::Preset;
-use tailcut_workload::trace::{Measured, Options, measured};
-
-/// The most requests that are compared: about 200 bytes each.
-const MOST: usize = 20_000_000;
 
 /// How many of the slowest requests are listed.
 const LISTED: usize = 5;
@@ -76,10 +72,11 @@ pub(super) fn explain(
     let drive = arguments.drive.as_deref().expect("clap requires it beside --measured");
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
-    let measured = read(arguments, trace)?;
+    let recorded = RecordedTrace::open(arguments, trace)?;
+    let measured = recorded.requests();
     let compare = |drive: &str| -> Result<(String, Explained), Failure> {
-        let (name, twin) = simulate(arguments, drive, trace, measured.len(), &interrupt)?;
-        Ok((name, Explained::new(&measured, &twin, arguments.percentile, arguments.kind)))
+        let (name, twin) = simulate(arguments, drive, recorded.replayed(), measured.len(), &interrupt)?;
+        Ok((name, Explained::new(measured, &twin, arguments.percentile, arguments.kind)))
     };
     let (name, explained) = compare(drive)?;
     if explained.requests == 0 {
@@ -105,7 +102,7 @@ pub(super) fn explain(
         drive: name,
         percentile: arguments.percentile,
         requests: explained.requests,
-        without_response: measured.iter().filter(|request| is_left_out(request, arguments.kind)).count(),
+        without_response: recorded.without_response(arguments.kind),
         slow: explained.slow.len(),
         explained: share,
         control: Control { drive: control, explained: of_control.share().unwrap_or(0.0) },
@@ -119,36 +116,6 @@ pub(super) fn explain(
     out.write_all(text.as_bytes())?;
     Ok(out.flush()?)
 }
-
-/// Whether a request of the chosen kind has no response time. Flushes of blkparse's text never have one.
-fn is_left_out(request: &Measured, chosen: Option<Op>) -> bool {
-    request.response.is_none() && request.op == chosen.unwrap_or(request.op) && request.op != Op::Flush
-}
-
-/// The requests of the trace.
-fn read(arguments: &ExplainArguments, trace: &Path) -> Result<Vec<Measured>, Failure> {
-    let _waiting = Waiting::for_file(trace, "reading the trace", arguments.quiet);
-    let options = Options { skip_bad_lines: arguments.skip_bad_lines, ..Options::default() };
-    let all = measured(trace, &options, MOST).map_err(|error| Failure::Input(error.to_string()))?;
-    let name = trace.display();
-    if all.iter().all(|request| request.response.is_none()) {
-        return Err(Failure::Input(format!(
-            "{name}: it has no response times; blkparse's text with completions (C) and the traces of MSR \
-             have them"
-        )));
-    }
-    // A longer one is several requests of the replay.
-    if let Some(number) = all.iter().position(|request| request.len > MOST_BYTES) {
-        let bytes = all[number].len;
-        return Err(Failure::Input(format!(
-            "{name}: request {number} has {bytes} bytes; those beyond 32 MiB cannot be compared: leave it out"
-        )));
-    }
-    Ok(all)
-}
-
-/// A replay cuts what is longer.
-const MOST_BYTES: u32 = 32 << 20;
 
 /// Replays the trace on a drive, a preset or a scenario file; returns its name, and its requests by number.
 fn simulate(

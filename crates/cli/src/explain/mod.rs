@@ -4,7 +4,10 @@ pub mod arguments;
 mod export;
 mod kept;
 mod measured;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod percentile;
+mod recorded;
 mod recording;
 mod rerun;
 mod selection;

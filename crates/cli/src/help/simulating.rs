@@ -160,10 +160,14 @@ pub(super) const ALL: &[CommandHelp] = &[
         path: "report",
         examples: &[
             ("Make a page of the last run", "tailcut report tailcut-out"),
+            ("Draw the picture of the tail", "tailcut report tailcut-out --svg tail"),
             ("Make a page of a server's history", "tailcut report history.jsonl --html server.html"),
             ("List the papers' claims", "tailcut report rows.json --markdown claims.md"),
         ],
-        files: &[("report.html, report.json", "the page and its data, in the folder of the results")],
+        files: &[
+            ("report.html, report.json", "the page and its data, in the folder of the results"),
+            ("tail-read.svg", "a chart as a picture, in the same folder"),
+        ],
         see_also: &["run", "compare", "study run"],
         ..CommandHelp::NONE
     },

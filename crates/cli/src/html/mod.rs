@@ -4,9 +4,16 @@
 //! charts are made in the browser from the same data, which the page contains, by the scripts of `script/`
 //! with ECharts (`echarts/`). See `docs/decisions/html-report.md` for the reasons.
 
+mod figure;
 pub mod markup;
 mod page;
+#[cfg(feature = "svg")]
+pub(crate) mod picture;
+#[cfg(feature = "png")]
+pub(crate) mod raster;
+mod terms;
 
+pub(crate) use figure::Figure;
 pub use page::Page;
 pub(crate) use page::STYLE;
 

@@ -1,6 +1,8 @@
 //! A page: head, sections, data, scripts, in one file.
 
+use super::figure::{Figure, figures};
 use super::markup::{escape, script_data};
+use super::terms;
 use flate2::read::GzDecoder;
 use std::fmt::Write;
 use std::io::Read;
@@ -20,12 +22,14 @@ struct Section {
 }
 
 /// The scripts in the order in which they need each other.
-const SCRIPTS: [&str; 10] = [
+pub(super) const SCRIPTS: [&str; 12] = [
     include_str!("script/format.js"),
+    include_str!("script/table.js"),
     include_str!("script/chart.js"),
     include_str!("script/latency.js"),
     include_str!("script/waits.js"),
     include_str!("script/tail.js"),
+    include_str!("script/slow.js"),
     include_str!("script/time.js"),
     include_str!("script/map.js"),
     include_str!("script/study.js"),
@@ -63,6 +67,11 @@ impl Page {
         &self.data
     }
 
+    /// The charts of the page, in their order.
+    pub(crate) fn figures(&self) -> Vec<Figure> {
+        figures(self.sections.iter().map(|section| section.html.as_str()))
+    }
+
     /// The page as one HTML file, with its styles, scripts and data.
     pub fn render(&self) -> String {
         let title = escape(&self.title);
@@ -94,8 +103,10 @@ impl Page {
         let _ = write!(
             html,
             "</footer>\n<script type=\"application/json\" \
-                id=\"data\">{}</script>\n<script>{}</script>\n<script>\"use strict\";\n",
+                id=\"data\">{}</script>\n<script type=\"application/json\" id=\"terms\">{}</script>\n\
+                <script>{}</script>\n<script>\"use strict\";\n",
             script_data(&self.data),
+            script_data(&terms::json()),
             echarts()
         );
         SCRIPTS.iter().for_each(|script| html.push_str(script));
@@ -107,7 +118,7 @@ impl Page {
 const FOOTER: &str = "Made by tailcut from the data in this file, which also stands in the JSON file beside \
     it. Charts: Apache ECharts 6.1.0, Apache-2.0 licence.";
 
-fn echarts() -> String {
+pub(super) fn echarts() -> String {
     let mut script = String::new();
     GzDecoder::new(ECHARTS).read_to_string(&mut script).expect("it was compressed whole");
     script
@@ -133,7 +144,7 @@ mod tests {
         assert!(html.contains("<title>a &lt;/script&gt; b</title>"));
         assert!(html.contains("{\"file\":\"\\u003c/script>\"}"));
         assert!(html.contains("<h2>One &amp; two</h2>"));
-        assert_eq!(html.matches("</script>").count(), 3, "data, library, charts");
+        assert_eq!(html.matches("</script>").count(), 4, "data, terms, library, charts");
         let own = html.replace(&echarts(), "");
         for source in ["src=", "http://", "https://", "@import", "url("] {
             assert!(!own.contains(source), "{source}");

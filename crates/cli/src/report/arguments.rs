@@ -15,4 +15,33 @@ pub struct ReportArguments {
     /// run', or a folder of it
     #[arg(long, value_name = "FILE", conflicts_with = "html")]
     pub markdown: Option<PathBuf>,
+    /// Write a chart as SVG into the folder of the results instead, such as tail; all for every chart
+    #[arg(long, value_name = "CHART", conflicts_with = "markdown")]
+    pub svg: Vec<String>,
+    /// Likewise as PNG, two pixels for each of --width; only if built with the feature 'png'
+    #[arg(long, value_name = "CHART", conflicts_with = "markdown")]
+    pub png: Vec<String>,
+    /// Width of pictures in pixels
+    #[arg(long, value_name = "PIXELS", default_value_t = WIDTH, value_parser = clap::value_parser!(u32).range(200..=4000))]
+    pub width: u32,
+    /// Draw pictures for dark paper
+    #[arg(long)]
+    pub dark: bool,
 }
+
+impl ReportArguments {
+    /// Whether charts are to be written as pictures.
+    pub(super) fn wants_pictures(&self) -> bool {
+        !self.svg.is_empty() || !self.png.is_empty()
+    }
+
+    /// An option of pictures without any.
+    pub(super) fn misplaced(&self) -> Option<&'static str> {
+        let is_left = !self.wants_pictures();
+        let options = [(self.dark, "--dark"), (self.width != WIDTH, "--width")];
+        options.into_iter().find(|&(is_given, _)| is_given && is_left).map(|(_, name)| name)
+    }
+}
+
+/// The width of pictures unless another is given.
+const WIDTH: u32 = 960;

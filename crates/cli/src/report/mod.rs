@@ -1,7 +1,8 @@
-//! `tailcut report`: HTML pages from saved results.
+//! `tailcut report`: HTML pages and pictures from saved results.
 
 pub mod arguments;
 mod claims;
+mod pictures;
 
 pub use arguments::ReportArguments;
 
@@ -22,11 +23,15 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use tailcut_study::Table;
 
-/// Writes the page and prints its path.
+/// Writes the page, or pictures of its charts, and prints the paths.
 ///
 /// # Errors
 /// The path has no results of a run, comparison or study, or the page cannot be written.
 pub fn report(arguments: &ReportArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    if let Some(option) = arguments.misplaced() {
+        let why = format!("{option} is for --svg and --png, and has no effect without them: leave it out");
+        return Err(Failure::Input(why));
+    }
     if let Some(file) = &arguments.markdown {
         output::write_file(file, claims::markdown(&studies(&arguments.path)?).as_bytes())?;
         writeln!(out, "{}", file.display())?;
@@ -34,6 +39,12 @@ pub fn report(arguments: &ReportArguments, out: &mut dyn Write) -> Result<(), Fa
     }
     let source = source(&arguments.path)?;
     let page = page(&source)?;
+    if arguments.wants_pictures() {
+        pictures::write(arguments, &page, out)?;
+        if arguments.html.is_none() {
+            return Ok(());
+        }
+    }
     let file = arguments.html.clone().unwrap_or_else(|| beside(&arguments.path));
     html::write(&file, &page, Some(&source))?;
     writeln!(out, "{}", file.display())?;

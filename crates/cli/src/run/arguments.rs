@@ -58,7 +58,7 @@ pub struct RunOptions {
     /// Write an HTML report, with its data as JSON beside it
     #[arg(long, value_name = "FILE", value_parser = crate::html::page_file)]
     pub html: Option<PathBuf>,
-    /// Write every request with its latency and what it waited for to a CSV file
+    /// Write every request with its latency and what it waited for to a file, .csv or .parquet
     #[arg(long, value_name = "FILE", value_parser = super::requests::file)]
     pub requests: Option<PathBuf>,
     /// Record the run over time, for later reports with 'tailcut report'; implied by --html

@@ -1,5 +1,6 @@
 //! The files that a run leaves in its folder.
 
+use super::slowest::SlowRow;
 use super::{Scenario, Simulated};
 use crate::failure::OutputError;
 use crate::output::Folder;
@@ -38,6 +39,9 @@ pub struct Saved {
     /// Fine curves, bands of latency and the timeline, for charts.
     #[serde(default)]
     pub detail: Detail,
+    /// The slowest requests of each kind, the slowest first.
+    #[serde(default)]
+    slowest: Vec<SlowRow>,
     /// True when lines of the trace that cannot be read were skipped.
     pub skip_bad_lines: bool,
     /// The complete scenario of the run as TOML.
@@ -50,9 +54,15 @@ impl Saved {
         Saved {
             report: simulated.report.clone(),
             detail: simulated.detail.clone(),
+            slowest: SlowRow::of(&simulated.stats),
             skip_bad_lines,
             scenario: scenario::write(scenario, Comments::Left),
         }
+    }
+
+    /// The slowest requests of each kind, the slowest first; none in files of older versions.
+    pub(super) fn slowest(&self) -> &[SlowRow] {
+        &self.slowest
     }
 
     /// The JSON text; in one line where it holds a timeline, whose lists have thousands of numbers.

@@ -169,7 +169,7 @@ fn text(path: &Path) -> Result<String, Failure> {
 pub fn trace_failure(error: &TraceError) -> Failure {
     match error {
         TraceError::Write { .. } => Failure::Operation(error.to_string()),
-        TraceError::BadRecords { .. } => {
+        TraceError::BadRecords { .. } | TraceError::LatencyLog { .. } => {
             Failure::Input(format!("{error}\nto skip and count them: --skip-bad-lines"))
         }
         _ => Failure::Input(error.to_string()),

@@ -5,8 +5,11 @@ mod files;
 pub mod html;
 mod input;
 mod next;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod requests;
 mod simulation;
+mod slowest;
 
 pub use files::{ATTRIBUTION, CURVE, REPORT, SCENARIO, SLOWEST, Saved, column, elapsed, write};
 pub use input::{read, read_and_warn, read_with_warnings, refuse, to_be_read_again, trace_failure};

@@ -1,4 +1,4 @@
-//! Every request of a run with its causes, as CSV: `tailcut run --requests FILE`.
+//! Every request of a run with its causes, as CSV or Parquet: `tailcut run --requests FILE`.
 
 use super::arguments::RunOptions;
 use super::files::column;
@@ -19,14 +19,24 @@ pub(super) const MOST: usize = 20_000_000;
 /// The name of the file, as an argument.
 ///
 /// # Errors
-/// What would be right, if it is not the name of a CSV file.
+/// What would be right, if the name is that of another kind of file, or of Parquet and this build is without.
 pub(super) fn file(name: &str) -> Result<PathBuf, BadValue> {
     let file = PathBuf::from(name);
     match file.extension().and_then(|extension| extension.to_str()) {
         Some("csv") => Ok(file),
-        _ => Err(BadValue::new("requests are written as CSV; name a file such as requests.csv")),
+        Some(PARQUET) if cfg!(feature = "parquet") => Ok(file),
+        Some(PARQUET) => Err(BadValue::new(
+            "this tailcut was built without Parquet: build it with --features parquet, or name a file such as \
+             requests.csv",
+        )),
+        _ => Err(BadValue::new(
+            "requests are written as CSV or Parquet; name a file such as requests.csv or requests.parquet",
+        )),
     }
 }
+
+/// The extension of Parquet files.
+const PARQUET: &str = "parquet";
 
 /// Writes the requests that the run has kept, and warns on standard error if these are not all.
 ///
@@ -34,7 +44,7 @@ pub(super) fn file(name: &str) -> Result<PathBuf, BadValue> {
 /// The file cannot be written; an older one stays.
 pub(super) fn write(file: &Path, kept: &RequestLog, options: &RunOptions) -> Result<(), Failure> {
     let waiting = Waiting::new(format!("writing {}", file.display()), options.quiet);
-    write_file_with(file, |out| csv(out, kept))?;
+    write_file_with(file, |out| rows(file)(out, kept))?;
     drop(waiting);
     if kept.left_out > 0 {
         crate::tell!(
@@ -46,6 +56,19 @@ pub(super) fn write(file: &Path, kept: &RequestLog, options: &RunOptions) -> Res
         );
     }
     Ok(())
+}
+
+type Rows = fn(&mut dyn Write, &RequestLog) -> io::Result<()>;
+
+/// What writes a file of this name.
+#[cfg(feature = "parquet")]
+fn rows(file: &Path) -> Rows {
+    if file.extension().is_some_and(|extension| extension == PARQUET) { super::parquet::write } else { csv }
+}
+
+#[cfg(not(feature = "parquet"))]
+fn rows(_: &Path) -> Rows {
+    csv
 }
 
 /// One line for each request, in the order of their ends, with the columns of `slowest.csv` and of the tables
@@ -104,8 +127,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_files_of_csv_are_taken() {
+    fn only_files_of_known_kinds_are_taken() {
         assert!(file("all.csv").is_ok());
+        assert_eq!(file("all.parquet").is_ok(), cfg!(feature = "parquet"));
         for wrong in ["all", "all.txt", "csv", ""] {
             assert!(file(wrong).expect_err(wrong).message.contains("requests.csv"), "{wrong}");
         }

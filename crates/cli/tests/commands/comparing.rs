@@ -58,7 +58,7 @@ fn every_point_is_what_a_run_of_its_own_shows() {
         assert_eq!(alone["digest"], of_run["history"]);
         let digest = of_run["digest"].as_str().expect("a text");
         let record = records.lines().map(json).find(|line| line["digest"] == digest).expect("its record");
-        for key in ["detail", "skip_bad_lines", "scenario"] {
+        for key in ["detail", "slowest", "skip_bad_lines", "scenario"] {
             alone.as_object_mut().expect("a report").remove(key);
         }
         assert_eq!(alone, record["outcome"]["report"]);

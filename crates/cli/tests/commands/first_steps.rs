@@ -93,8 +93,12 @@ fn every_request_is_written_with_its_causes() {
     assert_eq!(kind["latency"]["max_ns"].as_u64(), Some(longest));
     let mean = kind["latency"]["mean_ns"].as_f64().expect("a mean");
     assert!((sum as f64 / reads as f64 - mean).abs() < 1e-6 * mean);
-    let refused = place.refused(2, &["run", "small.toml", "--requests", "all.parquet"]);
+    let refused = place.refused(2, &["run", "small.toml", "--requests", "all.txt"]);
     assert!(refused.contains("name a file such as requests.csv"), "{refused}");
+    if cfg!(not(feature = "parquet")) {
+        let refused = place.refused(2, &["run", "small.toml", "--requests", "all.parquet"]);
+        assert!(refused.contains("--features parquet"), "{refused}");
+    }
 }
 
 /// The demo, and the address of its page once it is there.

@@ -58,9 +58,12 @@ fn assert_page(browser: &mut Browser, file: &Path) {
 /// the focus.
 fn assert_keyboard(browser: &mut Browser, file: &Path) {
     browser.open(file, DESK);
-    let wanted = browser.evaluate("document.querySelectorAll('summary, button, nav a').length").as_u64();
+    let wanted = browser.evaluate(
+        "[...document.querySelectorAll('summary, button, nav a')].filter((e) => e.checkVisibility()).length",
+    );
+    let wanted = wanted.as_u64();
     let mut reached = 0;
-    for _ in 0..500 {
+    for _ in 0..1000 {
         browser.press("Tab", 9);
         let on = browser.evaluate(
             "document.activeElement.matches('body') ? '' : \
@@ -131,9 +134,13 @@ fn the_page_of_a_run_shows_what_its_json_says() {
     let charts = charts(&mut browser);
     let names: Vec<&str> = charts.iter().map(|(name, _)| name.as_str()).collect();
     let waits = ["waits"; 4];
-    let kinds =
-        [&["tail", "latency"][..], &waits, &["throughput", "latencies", "latencies", "latencies", "chips"]]
-            .concat();
+    let kinds = [
+        &["tail", "latency"][..],
+        &waits,
+        &["request", "throughput", "latencies", "latencies", "latencies"],
+        &["chips"],
+    ]
+    .concat();
     assert_eq!(names, kinds, "all, reads, writes and flushes");
     let latency: Vec<&str> = chart(&charts, "latency").iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(
@@ -194,7 +201,8 @@ fn a_chart_of_a_run_is_made_of_its_numbers() {
          .filter((s) => s.name === 'read' && s.data.length && \
             s.data[0].length === 4)[0].data.map((p) => [p[2], p[3]])",
     );
-    let curve = report["detail"]["kinds"][1]["curve"].as_array().expect("a curve");
+    let curve = report["detail"]["kinds"][1]["curve"].as_array().expect("a curve").iter();
+    let curve = curve.skip_while(|point| point[0].as_f64() < Some(1.0));
     let drawn = chosen.as_array().expect("points");
     let is_same =
         |(a, b): (&Value, &Value)| [0, 1].iter().all(|&place| a[place].as_f64() == b[place].as_f64());
@@ -211,6 +219,101 @@ fn a_chart_of_a_run_is_made_of_its_numbers() {
         erase["rows"].as_array().expect("rows").iter().flat_map(|row| row.as_array().expect("columns"));
     assert_eq!(most.as_u64(), rows.map(|parts| parts.as_u64().expect("parts")).max());
     browser.assert_content("after a click");
+}
+
+#[test]
+fn tables_are_sorted_by_a_click_and_terms_are_explained() {
+    if !has(&PROGRAMS) {
+        return;
+    }
+    let place = Place::new();
+    place.text(&["run", "small.toml", "--quiet", "--out", "out", "--html", "page.html"]);
+    let mut browser = Browser::start();
+    browser.open(&place.path("page.html"), DESK);
+    let column = |browser: &mut Browser, number: usize| -> Vec<String> {
+        let cells = browser.evaluate(&format!(
+            "[...document.querySelectorAll('[aria-label=\"Latency by kind and percentile\"] tbody tr')]\
+             .map((row) => row.cells[{number}].textContent)"
+        ));
+        cells.as_array().expect("a list").iter().map(|cell| cell.as_str().expect("text").to_owned()).collect()
+    };
+    let click =
+        "document.querySelectorAll('[aria-label=\"Latency by kind and percentile\"] .sort')[3].click()";
+    let before = column(&mut browser, 0);
+    let mut orders = Vec::new();
+    for _ in 0..3 {
+        browser.evaluate(click);
+        let means = column(&mut browser, 3);
+        let ns = |text: &String| {
+            let (number, _) = text.split_once(|c: char| c.is_alphabetic()).expect("a time");
+            let number: f64 = number.trim().parse().expect("a number");
+            number
+                * if text.ends_with("ms") {
+                    1e6
+                } else if text.ends_with("ns") {
+                    1.0
+                } else {
+                    1e3
+                }
+        };
+        orders.push((
+            means.is_sorted_by_key(ns),
+            means.iter().rev().is_sorted_by_key(|text| ns(text)),
+            column(&mut browser, 0),
+        ));
+    }
+    assert!(orders[0].0 && orders[1].1, "{orders:?}");
+    assert_eq!(orders[2].2, before, "a third click puts the rows back");
+    let bare = browser
+        .evaluate("[...document.querySelectorAll('th')].find((th) => th.textContent === 'bare').title");
+    assert!(bare.as_str().is_some_and(|text| text.starts_with("idle latency: the least")), "{bare}");
+    let tile = browser.evaluate(
+        "[...document.querySelectorAll('.tiles span')].find((s) => s.textContent === 'reads: 99 %').title",
+    );
+    assert!(tile.as_str().is_some_and(|text| text.starts_with("percentiles: ")), "{tile}");
+    let cause = browser.evaluate("drawn.get(document.querySelector('figure[data-chart=tail]')).getOption().legend[0].tooltip.formatter({ name: 'chip: erase' })");
+    assert_eq!(cause, "the chip executed an erase");
+}
+
+#[test]
+fn a_slow_request_that_is_clicked_shows_where_its_time_went() {
+    if !has(&PROGRAMS) {
+        return;
+    }
+    let place = Place::new();
+    place.text(&["run", "small.toml", "--quiet", "--out", "out", "--html", "page.html"]);
+    let report = place.json("out/report.json");
+    let slowest = report["slowest"].as_array().expect("a list");
+    assert!(slowest.len() > 3);
+    let mut browser = Browser::start();
+    browser.open(&place.path("page.html"), DESK);
+    for row in [0, 3] {
+        let request = &slowest[row];
+        browser.evaluate(&format!("document.querySelectorAll('button.pick')[{row}].click()"));
+        let number = request["number"].as_u64().expect("a number");
+        let command =
+            browser.evaluate("document.querySelector('figure[data-chart=request] figcaption').textContent");
+        assert!(
+            command.as_str().is_some_and(|text| text.contains(&format!("explain DIR --request {number}"))),
+            "{command}"
+        );
+        let drawn = browser.evaluate(
+            "drawn.get(document.querySelector('figure[data-chart=request]')).getOption().series.map((one) => [one.name, one.data[0]])",
+        );
+        assert_eq!(drawn, request["waits"], "request {number}");
+        let sum: u64 = request["waits"]
+            .as_array()
+            .expect("causes")
+            .iter()
+            .map(|wait| wait[1].as_u64().expect("ns"))
+            .sum();
+        assert_eq!(Some(sum), request["latency_ns"].as_u64());
+        // The command shows the same request.
+        let explained = place.text(&["explain", "out", "--request", &number.to_string()]);
+        let latency = tailcut_base::quantity::show_time(sum as f64);
+        assert!(explained.replace(' ', "").contains(&latency.replace(' ', "")), "{latency}: {explained}");
+    }
+    browser.assert_content("after clicks");
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod first_steps;
 mod html;
 mod measured_trace;
 mod page_in_browser;
+mod pictures;
 mod places;
 mod probing;
 mod real_drives;

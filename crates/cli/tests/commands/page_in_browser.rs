@@ -56,6 +56,16 @@ fn knobs_turn_the_curve_and_the_address_and_command_say_so() {
         "{command}"
     );
     browser.assert_content("after a turn");
+    let tokens = "tokens=for+writes+and+collection";
+    open(&mut browser, &page, tokens, wide);
+    assert!(5.0 * percentile(&mut browser, "99.9") < before, "no read meets an erase of its copy");
+    assert_eq!(browser.evaluate("location.hash"), format!("#{tokens}"));
+    let command = browser.evaluate("document.getElementById('command').textContent");
+    let copies = ["array.layout=epochs", "array.epoch.mode=gc-control"];
+    assert!(
+        command.as_str().is_some_and(|text| copies.iter().all(|key| text.contains(&format!("--set {key}")))),
+        "{command}"
+    );
 }
 
 #[test]

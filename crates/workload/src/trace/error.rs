@@ -1,5 +1,6 @@
 //! What can be wrong with a trace, and what would be right.
 
+use super::fio_latency::FioLatencies;
 use super::format::Format;
 use std::fmt;
 use std::io;
@@ -72,6 +73,16 @@ pub enum TraceError {
         shown: Vec<BadRecord>,
         /// How many there are in all, as far as the file was read.
         total: u64,
+    },
+    /// A line that a latency log of fio does not have.
+    #[error("{file}, {place}: {what}; a latency log of fio has: {}", FioLatencies::LAYOUT)]
+    LatencyLog {
+        /// The file.
+        file: String,
+        /// The line.
+        place: Place,
+        /// What is wrong with it.
+        what: String,
     },
     /// There is no request in it.
     #[error("{}", empty(file, *format, *bad))]

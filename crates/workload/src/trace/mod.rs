@@ -8,7 +8,8 @@
 //! - [`scan()`] passes over a whole trace: how many requests, which disks, all bad lines at once;
 //! - [`Replay`] is a workload made of a trace;
 //! - [`characterise`] measures the load of a trace;
-//! - [`convert()`] writes it in another format.
+//! - [`convert()`] writes it in another format;
+//! - [`measured()`] and [`FioLatencies`] have response times request by request.
 
 mod convert;
 mod detect;
@@ -16,6 +17,7 @@ mod disks;
 mod encode;
 mod error;
 mod fields;
+mod fio_latency;
 mod format;
 mod formats;
 mod info;
@@ -34,6 +36,7 @@ mod sizes;
 
 pub use convert::{Converted, convert};
 pub use error::{BadRecord, Place, TraceError};
+pub use fio_latency::FioLatencies;
 pub use format::Format;
 pub use info::{Alignment, DiskInfo, Info, OpShare, Times, Window, characterise};
 pub use measured::{Measured, measured};

@@ -103,7 +103,7 @@ impl Records {
         output.finish().map_err(wrong)
     }
 
-    fn push(&mut self, record: &Record) {
+    pub(super) fn push(&mut self, record: &Record) {
         self.at.push(record.at.0);
         self.disk.push(record.disk);
         self.op.push(record.op.index() as u8);

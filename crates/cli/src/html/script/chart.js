@@ -39,7 +39,7 @@ function base(style, option) {
     animation: false,
     color: style.series,
     textStyle: { ...text, color: style.ink },
-    legend: { top: 0, left: 0, icon: "roundRect", itemWidth: 14, itemHeight: 8, itemGap: 12, textStyle: text, inactiveColor: style.line, ...option.legend },
+    legend: { tooltip: { show: true, formatter: ({ name }) => format.safe(meaning(name) || name) }, top: 0, left: 0, icon: "roundRect", itemWidth: 14, itemHeight: 8, itemGap: 12, textStyle: text, inactiveColor: style.line, ...option.legend },
     tooltip: {
       confine: true, backgroundColor: style.paper, borderColor: style.line, textStyle: { color: style.ink, fontSize: 12 },
       ...option.tooltip,
@@ -168,6 +168,7 @@ function tableOf({ head, rows }) {
   row(head, "th", table.createTHead());
   const body = table.createTBody();
   rows.forEach((cells) => row(cells, "td", body));
+  prepareTable(table);
   return table;
 }
 
@@ -212,7 +213,9 @@ function listen() {
 }
 
 function start() {
+  prepareTables();
   drawAll();
   listen();
+  listenToRequests();
   document.documentElement.dataset.ready = "yes";
 }

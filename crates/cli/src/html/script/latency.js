@@ -1,6 +1,8 @@
 // The latency curve: on its axis each tenth of the requests that is left takes as much room as all before.
 
 const along = (percentile, count) => (percentile >= 100 ? Math.log10(2 * count) : -Math.log10(1 - percentile / 100));
+// A curve from its first percent on: before that stands one request, the quickest, or none.
+const fromFirst = (points) => points.filter(([percentile]) => percentile >= 1);
 const PERCENTILE_TICKS = [50, 90, 99, 99.9, 99.99, 99.999, 99.9999, 99.99999, 99.999999];
 
 function percentileAxis(style, most) {
@@ -58,7 +60,7 @@ charts.latency = (figure, style) => {
   const own = page.detail.kinds.length === 2 ? page.detail.kinds.slice(1) : kinds;
   const lines = own.map((kind) => {
     const report = page.kinds.find((other) => other.kind === kind.kind);
-    return { name: kind.kind, count: report.requests, points: kind.curve, bare: report.latency.bare_ns };
+    return { name: kind.kind, count: report.requests, points: fromFirst(kind.curve), bare: report.latency.bare_ns };
   });
   const table = () => ({
     head: ["percentile", ...lines.map((line) => line.name + " (ns)")],

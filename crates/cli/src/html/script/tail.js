@@ -11,12 +11,12 @@ const depthOf = (cause) => (STACK.includes(cause) ? STACK.indexOf(cause) : STACK
 charts.tail = (figure, style) => {
   const detail = page.detail.kinds.find((kind) => kind.kind === figure.dataset.kind);
   const report = page.kinds.find((kind) => kind.kind === figure.dataset.kind);
-  const bands = detail.bands, at = (percentile) => along(percentile, report.requests);
+  const curve = fromFirst(detail.curve), bands = detail.bands, at = (percentile) => along(percentile, report.requests);
   const causes = causesOf(bands).sort((a, b) => depthOf(a) - depthOf(b));
   const shareOf = (band, cause) => (band.waits.find((wait) => wait.cause === cause) || { share: 0 }).share;
   const rest = (band) => band.waits.filter((wait) => !causes.includes(wait.cause)).reduce((sum, wait) => sum + wait.share, 0);
   // The points of the curve in each band; where two bands meet, in both.
-  const heights = bands.flatMap((band) => detail.curve.filter(([p]) => p >= band.from && p <= band.to).map(([p, ns]) => ({ band, x: at(p), ns })));
+  const heights = bands.flatMap((band) => curve.filter(([p]) => p >= band.from && p <= band.to).map(([p, ns]) => ({ band, x: at(p), ns })));
   const area = (name, colour, share) => ({
     type: "line", name, stack: "waits", symbol: "none", lineStyle: { width: 0 }, itemStyle: { color: colour }, areaStyle: { color: colour, opacity: 1 },
     data: heights.map(({ band, x, ns }) => [x, share(band) * ns]), share,
@@ -28,7 +28,7 @@ charts.tail = (figure, style) => {
   marks.forEach((mark) => Object.assign(mark.label, { position: "insideStartTop", backgroundColor: style.paper, padding: [1, 3] }));
   series.push({
     type: "line", name: "latency", symbol: "none", lineStyle: { width: 2, color: style.ink }, itemStyle: { color: style.ink },
-    data: detail.curve.map(([percentile, ns]) => [at(percentile), ns]),
+    data: curve.map(([percentile, ns]) => [at(percentile), ns]),
     markLine: { silent: true, symbol: "none", data: marks },
   });
   const legendRows = Math.ceil(series.reduce((sum, one) => sum + 38 + 6.6 * one.name.length, 0) / style.width);

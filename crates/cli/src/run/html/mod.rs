@@ -3,6 +3,7 @@
 mod findings;
 mod latency;
 mod limits;
+mod slowest;
 mod summary;
 mod time;
 
@@ -28,6 +29,9 @@ pub fn page(saved: &Saved, scenario: &Scenario) -> Page {
     }
     page.section("Latency", latency::section(saved));
     page.section("What requests waited for", latency::waits(saved));
+    if let Some(slowest) = slowest::section(saved.slowest()) {
+        page.section("Slowest requests", slowest);
+    }
     match &saved.detail.timeline {
         Some(timeline) => time::sections(&mut page, timeline),
         None => page.section("Over time", String::from(WITHOUT_TIMELINE)),

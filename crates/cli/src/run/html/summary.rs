@@ -29,17 +29,20 @@ pub(super) fn lead(report: &Report, scenario: &Scenario) -> String {
     format!("<p class=\"soft\">{}</p>\n<ul class=\"tiles\">{tiles}</ul>\n", lines.join("<br>"))
 }
 
+/// Latencies are those of reads, which wait for everything else, or of all requests where nothing is read.
 fn tiles(report: &Report) -> Vec<(String, String)> {
     let all = report.all();
+    let reads = report.kinds.iter().find(|kind| kind.kind == "read" && kind.requests > 0);
+    let (latency, kind) = reads.map_or((&all.latency, "all"), |reads| (&reads.latency, "reads"));
     let mut tiles = vec![
         (format!("{}/s", per_second(all.requests_per_s)), String::from("requests")),
         (show_rate(all.bytes_per_s), String::from("bandwidth")),
-        (show_time(all.latency.mean_ns), String::from("mean latency")),
+        (show_time(latency.mean_ns), format!("{kind}: mean")),
     ];
-    for point in all.latency.points.iter().filter(|point| point.resolved) {
-        tiles.push((show_time(point.ns as f64), format!("at {} %", point.percentile)));
+    for point in latency.points.iter().filter(|point| point.resolved) {
+        tiles.push((show_time(point.ns as f64), format!("{kind}: {} %", point.percentile)));
     }
-    tiles.push((show_time(all.latency.max_ns as f64), String::from("longest")));
+    tiles.push((show_time(latency.max_ns as f64), format!("{kind}: longest")));
     if let Some(limit) = report.bottleneck() {
         tiles.push((per_cent(limit.busy), format!("of the limit of {}", limit.name)));
     }
