@@ -17,7 +17,7 @@ pub struct CalibrateArguments {
     /// The drive to fit, where the files have several
     #[arg(long, value_name = "NAME")]
     pub drive: Option<String>,
-    /// Scenario (TOML) with the drive to start from; default: the preset tlc-nvme
+    /// Scenario (TOML) with the drive to start from; default: one that rows and data sheet show
     #[arg(long, value_name = "SCENARIO.toml")]
     pub scenario: Option<PathBuf>,
     /// Override a scenario key, such as device.preset=qlc-nvme; keys that are not fitted stay as they are

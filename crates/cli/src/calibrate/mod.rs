@@ -27,8 +27,8 @@ use tailcut_base::Nanos;
 use tailcut_sim::Scenario;
 use tailcut_ssd::config::SsdConfig;
 use tailcut_study::drives::fit::{
-    Candidate, PARAMETERS, Problem, RowFit, Search, Stopped, Structure, Trial, cross_validation, sensitivity,
-    structure,
+    Candidate, FirstValues, PARAMETERS, Problem, RowFit, Search, Stopped, Structure, Trial, cross_validation,
+    sensitivity, structure,
 };
 use tailcut_study::drives::rows::{DataSheet, data_sheets};
 use tailcut_study::drives::{MeasuredRow, Measurement, TestRun};
@@ -137,6 +137,7 @@ struct Setup {
     sheet: Option<DataSheet>,
     /// The drive to start from, if the user has described one.
     base: Option<SsdConfig>,
+    first: FirstValues,
     test: TestRun,
 }
 
@@ -163,7 +164,8 @@ impl Setup {
             scenario::read(&mut scenario, file, &arguments.sets)?;
             base = Some(scenario.device);
         }
-        Ok(Setup { sheet, base, test })
+        let first = if arguments.scenario.is_some() { FirstValues::Drive } else { FirstValues::Rows };
+        Ok(Setup { sheet, base, first, test })
     }
 
     /// The problem of some rows and its first candidate; structure, first values and bounds come from these
@@ -171,7 +173,7 @@ impl Setup {
     fn problem(&self, rows: Vec<MeasuredRow>) -> (Problem, Candidate) {
         let sheet = self.sheet.as_ref();
         let base = self.base.clone().unwrap_or_else(|| structure(&rows, sheet).device);
-        Problem::around(base, PARAMETERS.to_vec(), rows, sheet, self.test)
+        Problem { base, parameters: PARAMETERS.to_vec(), rows, test: self.test }.around(self.first, sheet)
     }
 }
 

@@ -53,6 +53,7 @@ fn made(device: &SsdConfig, offered: u64) -> MeasuredRow {
         reads_per_s: Some(found.reads_per_s),
         writes_per_s: Some(found.writes_per_s),
         write_amplification: None,
+        filled_ppm: None,
     }
 }
 
