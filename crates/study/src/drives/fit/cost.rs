@@ -67,7 +67,7 @@ fn is_of_one_request(quantity: Quantity) -> bool {
     matches!(quantity, Quantity::Read(of) | Quantity::Write(of) if last.contains(&of))
 }
 
-/// A percentile counts with so many requests of a trial beyond it: p99.99 of a trial of five seconds. It is
+/// A percentile counts with that many requests of a trial beyond it: p99.99 of a trial of five seconds. It is
 /// noisy, but a search sees it some hundred times; without it nothing pins what decides p99.99 alone.
 const LEAST_BEYOND: f64 = 2.4;
 /// An error beyond a factor of 4 counts as that: one percentile shall not decide over all others.

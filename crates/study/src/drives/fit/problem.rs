@@ -6,7 +6,7 @@ use crate::drives::rows::DataSheet;
 use crate::drives::{Load, MeasuredRow, Measurement, TestError, TestRun};
 use tailcut_base::Nanos;
 use tailcut_sim::keys::{self, KeyError, KeyValue};
-use tailcut_ssd::config::SsdConfig;
+use tailcut_ssd::config::{PacingConfig, PacingMode, SsdConfig};
 
 /// A drive, what may change of it, and the rows that it shall come close to.
 #[derive(Clone, Debug)]
@@ -19,7 +19,8 @@ pub struct Problem {
     pub rows: Vec<MeasuredRow>,
     /// How long trials run, and their seed: equal for all candidates, so that only their parameters make a
     /// difference. A row of few requests a second is measured up to four times as long, as it costs no more,
-    /// and one of many for six tenths of it.
+    /// and one of many for six tenths of it; where the limit of writes follows their rate, trials are as long
+    /// as its windows need.
     pub test: TestRun,
 }
 
@@ -112,12 +113,31 @@ impl Problem {
         }
     }
 
+    /// What a candidate costs to try under all rows, in requests: those that its trials take, and as many as
+    /// take the time in which the steady state of a drive is constructed.
+    pub fn requests_per_candidate(&self) -> f64 {
+        let pages = f64::from(self.base.geometry.plane_count()) * f64::from(self.base.geometry.blocks);
+        let construction = pages * f64::from(self.base.geometry.pages) * REQUESTS_PER_PAGE;
+        let of_row = |row: &MeasuredRow| {
+            let test = self.test_of(row);
+            rate(row) * (test.warm_up + test.measured).as_secs_f64() + construction
+        };
+        self.rows.iter().map(of_row).sum()
+    }
+
     /// The test of a row.
     fn test_of(&self, row: &MeasuredRow) -> TestRun {
-        let rate = row.reads_per_s.unwrap_or(0.0) + row.writes_per_s.unwrap_or(0.0);
-        let longer = (COMMON_RATE / rate.max(1.0)).clamp(SHORTEST, LONGEST);
+        let longer = (COMMON_RATE / rate(row).max(1.0)).clamp(SHORTEST, LONGEST);
         let measured = Nanos((self.test.measured.0 as f64 * longer) as u64);
-        TestRun { measured, fill_ppm: row.filled_ppm.unwrap_or(self.test.fill_ppm), ..self.test }
+        let pacing = &self.base.pacing;
+        let follows = pacing.mode != PacingMode::None && pacing.growth < PacingConfig::NONE.growth;
+        let window = if follows { pacing.window } else { Nanos::ZERO };
+        TestRun {
+            warm_up: self.test.warm_up.max(window * WINDOWS_TO_SETTLE),
+            measured: measured.max(window * WINDOWS_MEASURED),
+            fill_ppm: row.filled_ppm.unwrap_or(self.test.fill_ppm),
+            ..self.test
+        }
     }
 
     /// The values of a candidate's parameters, in their base units.
@@ -178,11 +198,21 @@ impl Problem {
     }
 }
 
+/// Requests of all threads per second.
+fn rate(row: &MeasuredRow) -> f64 {
+    row.reads_per_s.unwrap_or(0.0) + row.writes_per_s.unwrap_or(0.0)
+}
+
+/// A request takes about a microsecond, and a page of the steady state 35 ns.
+const REQUESTS_PER_PAGE: f64 = 0.035;
 /// Requests per second at which a trial is as long as [`Problem::test`] has it.
 const COMMON_RATE: f64 = 60_000.0;
 /// Bounds of the length of other trials, as multiples of that.
 const SHORTEST: f64 = 0.6;
 const LONGEST: f64 = 4.0;
+/// Where the limit of writes follows the recent rate, a backlog builds up over many of its windows.
+const WINDOWS_TO_SETTLE: u64 = 15;
+const WINDOWS_MEASURED: u64 = 25;
 
 /// The mean cost of rows.
 pub(super) fn mean_cost(fits: &[RowFit]) -> f64 {

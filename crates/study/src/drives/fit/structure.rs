@@ -95,7 +95,7 @@ fn at(of: &[Option<f64>; PERCENTILES.len()], name: &str) -> Option<f64> {
     of[PERCENTILES.iter().position(|percentile| percentile.name == name)?]
 }
 
-/// Superblocks of the drive whose candidates are tried, at least: a whole drive has some two thousand, and its
+/// Superblocks of the drive whose candidates are tried, at least: a whole drive has some two thousand, whose
 /// steady state takes seconds to construct.
 const SUPERBLOCKS: u32 = 45;
 
@@ -104,11 +104,11 @@ const SUPERBLOCKS: u32 = 45;
 const FAR_BELOW: f64 = 0.75;
 /// A wait that is no collision with a program or two.
 const LONG_US: f64 = 1000.0;
-/// Such waits are of few writes: p99 is so many times p50.
+/// Such waits are of few writes: p99 is that many times p50.
 const LONG: f64 = 50.0;
-/// Where the limit of both drives of this kind that were fitted by hand lies.
+/// Between the limits of both drives of this kind that have a preset.
 const FOLLOWING: PacingConfig =
-    PacingConfig { growth: 5000, window: Nanos::millis(300), burst: 64, ..PacingConfig::NONE };
+    PacingConfig { growth: 7500, window: Nanos::millis(190), burst: 34, ..PacingConfig::NONE };
 
 /// Reads that wait for this share of what writes wait for are behind them in one queue.
 const READS_AS_SLOW: f64 = 0.7;
@@ -173,7 +173,7 @@ mod tests {
             let device = structure(&measured(&text).expect("good rows"), None).device;
             (device.pacing.growth, device.geometry.blocks)
         };
-        assert_eq!(growth([10, 11_000]), (5000, 45));
+        assert_eq!(growth([10, 11_000]), (7500, 45));
         assert_eq!(growth([10, 300]), (PacingConfig::NONE.growth, 45));
     }
 }
