@@ -126,6 +126,6 @@ mod tests {
         assert_eq!(of("s0", mix(100, 1)), 1_000_000);
         assert_eq!(of("", mix(100, 1)), 250_000);
         assert!((500_000..520_000).contains(&of("", mix(90, 16))), "{}", of("", mix(90, 16)));
-        assert!(of("", mix(0, 16)) > 990_000);
+        assert!(of("", mix(0, 16)) > 985_000);
     }
 }
