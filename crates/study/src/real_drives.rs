@@ -161,6 +161,7 @@ mod tests {
             reads_per_s: None,
             writes_per_s: Some(writes_per_s),
             write_amplification: None,
+            filled_ppm: None,
         }
     }
 

@@ -17,7 +17,7 @@ pub struct CalibrateArguments {
     /// The drive to fit, where the files have several
     #[arg(long, value_name = "NAME")]
     pub drive: Option<String>,
-    /// Scenario (TOML) with the drive to start from; default: the preset tlc-nvme
+    /// Scenario (TOML) with the drive to start from; default: one that rows and data sheet show
     #[arg(long, value_name = "SCENARIO.toml")]
     pub scenario: Option<PathBuf>,
     /// Override a scenario key, such as device.preset=qlc-nvme; keys that are not fitted stay as they are
@@ -29,7 +29,8 @@ pub struct CalibrateArguments {
     /// Seed of every random stream
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Candidates to evaluate, each under the load of every row; default: 400, or 48 with --quick
+    /// Candidates to evaluate, each under the load of every row; default: up to 400, as many as
+    /// two cores try in half an hour, or 48 with --quick
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), conflicts_with = "minutes")]
     pub evaluations: Option<u32>,
     /// Search for this long instead

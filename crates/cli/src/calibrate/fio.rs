@@ -65,6 +65,7 @@ fn row(job: &Value, global: &Value) -> Result<MeasuredRow, BadValue> {
         reads_per_s: rate("read").filter(|_| reads_percent > 0),
         writes_per_s: rate("write").filter(|_| reads_percent < 100),
         write_amplification: None,
+        filled_ppm: None,
     })
 }
 

@@ -27,8 +27,8 @@ use tailcut_base::Nanos;
 use tailcut_sim::Scenario;
 use tailcut_ssd::config::SsdConfig;
 use tailcut_study::drives::fit::{
-    Candidate, PARAMETERS, Problem, RowFit, Search, Stopped, Structure, Trial, cross_validation, sensitivity,
-    structure,
+    Candidate, FirstValues, PARAMETERS, Problem, RowFit, Search, Stopped, Structure, Trial, cross_validation,
+    sensitivity, structure,
 };
 use tailcut_study::drives::rows::{DataSheet, data_sheets};
 use tailcut_study::drives::{MeasuredRow, Measurement, TestRun};
@@ -137,6 +137,7 @@ struct Setup {
     sheet: Option<DataSheet>,
     /// The drive to start from, if the user has described one.
     base: Option<SsdConfig>,
+    first: FirstValues,
     test: TestRun,
 }
 
@@ -163,7 +164,8 @@ impl Setup {
             scenario::read(&mut scenario, file, &arguments.sets)?;
             base = Some(scenario.device);
         }
-        Ok(Setup { sheet, base, test })
+        let first = if arguments.scenario.is_some() { FirstValues::Drive } else { FirstValues::Rows };
+        Ok(Setup { sheet, base, first, test })
     }
 
     /// The problem of some rows and its first candidate; structure, first values and bounds come from these
@@ -171,7 +173,7 @@ impl Setup {
     fn problem(&self, rows: Vec<MeasuredRow>) -> (Problem, Candidate) {
         let sheet = self.sheet.as_ref();
         let base = self.base.clone().unwrap_or_else(|| structure(&rows, sheet).device);
-        Problem::around(base, PARAMETERS.to_vec(), rows, sheet, self.test)
+        Problem { base, parameters: PARAMETERS.to_vec(), rows, test: self.test }.around(self.first, sheet)
     }
 }
 
@@ -206,7 +208,13 @@ impl<'c> Calibration<'c> {
         arguments: &CalibrateArguments,
         interrupt: &'c Interrupt,
     ) -> Calibration<'c> {
-        let evaluations = arguments.evaluations.unwrap_or(if arguments.quick { 48 } else { 400 });
+        let (most, most_of_validation) = if arguments.quick { (48, 24) } else { (400, 128) };
+        let affordable = |share: f64, searches: usize| {
+            (share * REQUESTS / problem.requests_per_candidate() / searches.max(1) as f64) as usize
+        };
+        let of_search = affordable(0.5, 1).clamp(LEAST, most);
+        let evaluations = arguments.evaluations.map_or(of_search, |evaluations| evaluations as usize);
+        let of_validation = affordable(0.4, problem.rows.len().saturating_sub(1));
         let minutes = arguments.minutes.map(|minutes| Duration::from_secs(60 * u64::from(minutes)));
         Calibration {
             problem,
@@ -215,10 +223,10 @@ impl<'c> Calibration<'c> {
             pool: ThreadPool::new(arguments.jobs.map(usize::from), &NEVER),
             progress: Progress::counting("trials", "calibrate", None, arguments.quiet),
             done: 0,
-            evaluations: minutes.is_none().then_some(evaluations as usize),
+            evaluations: minutes.is_none().then_some(evaluations),
             minutes,
             started: Instant::now(),
-            of_validation: if arguments.quick { 24 } else { 128 },
+            of_validation: of_validation.clamp(LEAST, most_of_validation),
             seed: arguments.seed,
         }
     }
@@ -297,3 +305,9 @@ impl<'c> Calibration<'c> {
 
 /// Each trial asks by itself whether to stop, and ends at once.
 const NEVER: fn() -> bool = || false;
+
+/// What a calibration may simulate without a count or a time: half an hour of two cores that serve 0.9
+/// million requests a second each.
+const REQUESTS: f64 = 3.2e9;
+/// Candidates of a search at the least: two generations.
+const LEAST: usize = 24;

@@ -82,8 +82,10 @@ pub fn measure(
     let of_point = |index: usize| (0..seeds).map(move |seed| (index, seed));
     let runs: Vec<(usize, u64)> = (0..points.len()).flat_map(of_point).collect();
     let work = |&(point, seed): &(usize, u64), is_over: &IsOver<'_>| {
-        let test = TestRun { seed: test.seed.wrapping_add(seed), ..test };
-        points[point].load.run(&presets[point].config(), &test, &|| is_over())
+        let Point { drive, load } = &points[point];
+        let fill_ppm = RealDrive::by_name(drive).map_or(test.fill_ppm, |drive| drive.filled_ppm(load));
+        let test = TestRun { seed: test.seed.wrapping_add(seed), fill_ppm, ..test };
+        load.run(&presets[point].config(), &test, &|| is_over())
     };
     let all = runs.len() as u64;
     let found = ThreadPool::new(jobs, is_over).run(&runs, work, &mut |done| report(done as u64, all));
@@ -100,7 +102,7 @@ pub fn measure(
     }
     let table =
         Table::new(ID, options.seed, options.quick, real_drives::rows(&points, &of_points, &measured));
-    Ok(table.notes(notes(&points, &test, seeds)))
+    Ok(table.notes(notes(&test, seeds)))
 }
 
 /// The cases that would run, one a line.
@@ -183,8 +185,8 @@ fn presets(points: &[Point]) -> Result<Vec<Preset>, Failure> {
 }
 
 /// Notes on all rows.
-fn notes(points: &[Point], test: &TestRun, seeds: u64) -> Vec<String> {
-    let mut notes = vec![
+fn notes(test: &TestRun, seeds: u64) -> Vec<String> {
+    vec![
         format!(
             "Each run of random writes or a mix measures {} of virtual time after {}; {seeds} of them per \
                 point.",
@@ -195,13 +197,5 @@ fn notes(points: &[Point], test: &TestRun, seeds: u64) -> Vec<String> {
                 out.",
             test.client_cost
         ),
-    ];
-    let mut absent: Vec<&RealDrive> =
-        points.iter().filter_map(|point| RealDrive::by_name(&point.drive)).collect();
-    absent.retain(|drive| Preset::by_name(drive.preset_name).is_none());
-    absent.dedup();
-    notes.extend(
-        absent.iter().map(|drive| format!("{} has no preset yet: {} is used.", drive.id, drive.preset())),
-    );
-    notes
+    ]
 }

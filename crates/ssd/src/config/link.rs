@@ -13,6 +13,9 @@ pub struct LinkConfig {
     pub command: Nanos,
     /// True when only one direction can be used at a time (SATA).
     pub half_duplex: bool,
+    /// Time that each page without data, one that was never written or is trimmed, occupies the link to the
+    /// host beside the bytes of its zeros: firmware that fills pages in does it one after another.
+    pub unwritten: Nanos,
 }
 
 impl Configure for LinkConfig {
@@ -30,5 +33,11 @@ impl Configure for LinkConfig {
             Nanos(0)..=Nanos::millis(1),
         );
         visit.flag("half_duplex", "Only one direction at a time, as with SATA.", &mut self.half_duplex);
+        visit.time(
+            "unwritten",
+            "What each page that is read and holds no data occupies the link for, beside its zeros.",
+            &mut self.unwritten,
+            Nanos(0)..=Nanos::millis(1),
+        );
     }
 }

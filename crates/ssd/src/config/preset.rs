@@ -45,5 +45,8 @@ tailcut_base::choice! {
         Micron7450Max = "7450max-800",
         /// Kioxia CM7-R, 3.84 TB, fitted to measured rows, an eighth of its size.
         Cm7R = "cm7r-3840",
+        /// The conventional drive of Doekemeijer et al. (CLUSTER 2023), whose rows name neither model nor
+        /// capacity, fitted to them; 16 dies, a thirty-second of their size.
+        Doekemeijer = "doekemeijer-nvme",
     }
 }

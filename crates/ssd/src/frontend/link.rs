@@ -101,6 +101,20 @@ impl Link {
         Transfer { start, end }
     }
 
+    /// Occupies the link to the host for as long as the drive fills in a page that holds no data.
+    #[inline]
+    pub fn fill_in(&mut self, now: Time) {
+        let (direction, time) = (Direction::ToHost, self.config.unwritten);
+        if time == Nanos::ZERO {
+            return;
+        }
+        let line = if self.config.half_duplex { 0 } else { direction as usize };
+        let start = now.max(self.free_at[line]);
+        self.free_at[line] = start + time;
+        self.busy[direction as usize] += time;
+        self.note_reserved(direction, now, start, start + time);
+    }
+
     #[inline]
     fn note_reserved(&mut self, direction: Direction, now: Time, start: Time, end: Time) {
         let reserved = &mut self.reserved[direction as usize];
@@ -161,7 +175,12 @@ mod tests {
 
     #[test]
     fn a_link_has_been_in_use_up_to_now_and_no_longer() {
-        let config = LinkConfig { rate: 1_000_000_000, command: Nanos::ZERO, half_duplex: false };
+        let config = LinkConfig {
+            rate: 1_000_000_000,
+            command: Nanos::ZERO,
+            half_duplex: false,
+            unwritten: Nanos(7000),
+        };
         let mut link = Link::new(&config);
         // Busy from 0 to 3 µs and from 10 to 12 µs.
         link.reserve(Direction::ToHost, Time(0), Time(0), 1000, false);
@@ -173,5 +192,9 @@ mod tests {
         link.reserve(Direction::ToHost, Time(11_500), Time(13_000), 1000, false);
         assert_eq!(link.busy(Direction::ToHost, Time(11_500)), Nanos(4500));
         assert_eq!(link.busy(Direction::ToHost, Time(14_000)), Nanos(6000));
+        link.fill_in(Time(20_000));
+        let zeros = link.reserve(Direction::ToHost, Time(20_000), Time(20_000), 1000, false);
+        assert_eq!((zeros.start, zeros.end), (Time(27_000), Time(28_000)), "a page without data");
+        assert_eq!(link.busy(Direction::ToHost, Time(23_000)), Nanos(9000));
     }
 }

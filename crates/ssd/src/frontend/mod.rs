@@ -53,7 +53,7 @@ pub(crate) struct Frontend {
     sets: Sets,
     pub(crate) page_sectors: u32,
     /// User capacity in sectors.
-    pub(crate) sectors: u64,
+    sectors: u64,
     pub(crate) tags: Tags,
     pub(crate) non_queued: NonQueued,
     pub(crate) submission: SubmissionQueues,
@@ -85,6 +85,11 @@ impl Frontend {
 
     pub(crate) fn sets(&self) -> Sets {
         self.sets
+    }
+
+    /// User capacity in sectors.
+    pub(crate) fn sectors(&self) -> u64 {
+        self.sectors
     }
 
     /// How long after it has been sent a command is known for what it is.

@@ -45,6 +45,7 @@ impl Preset {
             Preset::Micron7450Pro => calibrated::micron_7450_pro(),
             Preset::Micron7450Max => calibrated::micron_7450_max(),
             Preset::Cm7R => calibrated::cm7_r(),
+            Preset::Doekemeijer => calibrated::doekemeijer(),
         }
     }
 }
@@ -90,7 +91,7 @@ fn m() -> SsdConfig {
         },
         bus: BusConfig { arbitration: Arbitration::CommandsFirst },
         faults: Faults { factory_bad: 0.0, program_fail: 0.0, erase_fail: 0.0 },
-        link: LinkConfig { rate: 3_938_000_000, command: Nanos(0), half_duplex: false },
+        link: LinkConfig { rate: 3_938_000_000, command: Nanos(0), half_duplex: false, unwritten: Nanos(0) },
         queue: QueueConfig {
             protocol: Protocol::Nvme,
             depth: 1024,

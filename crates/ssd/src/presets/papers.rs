@@ -172,6 +172,7 @@ pub(super) fn shin_sata() -> SsdConfig {
             rate: RATE,
             command: Nanos(1_000_000_000 / READS_PER_SECOND) - Nanos::for_bytes(512, RATE),
             half_duplex: true,
+            ..m.link
         },
         queue: QueueConfig { protocol: Protocol::Ahci, depth: 32, ..m.queue },
         ftl: FtlConfig { spare: 400_000, ..m.ftl },

@@ -426,7 +426,7 @@ impl<P: Probe> Device for Ssd<P> {
     fn identify(&self) -> Identify {
         Identify {
             model: self.config.model_name(),
-            sectors: self.frontend.sectors,
+            sectors: self.frontend.sectors(),
             page_sectors: self.frontend.page_sectors,
             queue_depth: self.config.queue.depth,
             max_sectors: SECTORS_MAX,

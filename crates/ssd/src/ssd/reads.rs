@@ -78,6 +78,7 @@ impl<P: Probe> Ssd<P> {
                 }
                 Location::Unmapped => {
                     self.mapping.counters.unmapped_reads += 1;
+                    self.frontend.link.fill_in(now);
                     0
                 }
                 Location::Buffer(entry) if self.must_follow(tag, entry) => {

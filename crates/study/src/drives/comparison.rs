@@ -60,9 +60,13 @@ impl Quantity {
     /// Its figure in a prediction; `None` where fewer than [`LEAST_BEYOND`] requests lie beyond a percentile.
     /// The slowest request is always known.
     pub fn predicted(self, found: &Measurement) -> Option<f64> {
+        self.predicted_from(found, LEAST_BEYOND)
+    }
+
+    /// As [`Quantity::predicted`], where `least` requests beyond are enough.
+    pub(super) fn predicted_from(self, found: &Measurement, least: f64) -> Option<f64> {
         let latency = |of: &Latencies, percentile: Percentile| {
-            let is_known =
-                percentile.percent == 100.0 || percentile.requests_beyond(of.requests) >= LEAST_BEYOND;
+            let is_known = percentile.percent == 100.0 || percentile.requests_beyond(of.requests) >= least;
             (is_known && of.requests > 0).then(|| of.micros[index(percentile)])
         };
         match self {

@@ -5,7 +5,7 @@ use tailcut_ssd::config::SsdConfig;
 use tailcut_workload::{Recipe, Source, Synthetic};
 
 /// The client of Doekemeijer et al., CLUSTER 2023: fio with random requests of 4 KiB over the whole drive, a
-/// fixed number of them in flight.
+/// fixed number of them in flight, each of which is followed by the next after what the client costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mix {
     /// Reads per hundred requests, 0 to 100.
@@ -31,8 +31,12 @@ impl Mix {
         is_over: &dyn Fn() -> bool,
     ) -> Result<Measurement, TestError> {
         let threads = |sectors| {
-            let recipe =
-                Recipe { read_ppm: self.reads_percent * 10_000, depth: self.depth, ..Recipe::new(sectors) };
+            let recipe = Recipe {
+                read_ppm: self.reads_percent * 10_000,
+                depth: self.depth,
+                think: test.client_cost + test.client_jitter,
+                ..Recipe::new(sectors)
+            };
             let thread = Synthetic::new("mix", &recipe, test.seed).expect("a drive has room for 4 KiB");
             vec![Box::new(thread) as Box<dyn Source>]
         };

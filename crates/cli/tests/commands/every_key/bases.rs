@@ -69,6 +69,7 @@ pub(super) const BASES: &[(&str, &[&[&str]])] = &[
     ("open loop", &[OPEN]),
     ("bursts", &[OPEN, &["workload.arrivals=bursts", "workload.idle=3ms", "workload.burst_time=3ms"]]),
     ("mixed sizes", &[MIXED]),
+    ("pages without data", &[&["precondition.fill=30%"]]),
     ("preemption", &[PREEMPTING]),
     ("dies of a chip", &[CHIP_DIES]),
     ("short queue", &[&["device.queue.depth=32", "workload.read=10%"]]),

@@ -59,7 +59,8 @@ pub enum Start {
     Outstanding,
     /// Writes per second of the saturated row.
     SustainedWrites,
-    /// The program time with which all dies together write as fast in order as the data sheet has it.
+    /// A share of the program time with which all dies together write as fast in order as the data sheet has
+    /// it. That is the most it can be: the six drives that were fitted by hand have 0.51 to 0.88 of it.
     SequentialWrite,
 }
 
@@ -218,6 +219,17 @@ pub const PARAMETERS: &[Parameter] = &[
         from: Start::Drive,
     },
     Parameter {
+        key: "device.superblock.erases",
+        unit: "1",
+        low: 1.0,
+        high: 64.0,
+        reach: 64.0,
+        scale: Scale::Log,
+        source: "blocks of a superblock that are erased at a time; carries p99.9 of writes near what the drive \
+            sustains",
+        from: Start::Drive,
+    },
+    Parameter {
         key: "device.pacing.most",
         unit: "1",
         low: 5_000.0,
@@ -315,11 +327,14 @@ impl Parameter {
             Start::SequentialWrite => {
                 let pages = device.geometry.plane_count() * device.pages_per_program();
                 let bytes = f64::from(pages) * device.geometry.page_bytes as f64;
-                Some(bytes / (sheet?.sequential_write_mb_s? * 1e6) * 1e9)
+                Some(bytes / (sheet?.sequential_write_mb_s? * 1e6) * 1e9 * OF_SEQUENTIAL)
             }
         }
     }
 }
+
+/// The middle of the six drives that were fitted by hand.
+const OF_SEQUENTIAL: f64 = 0.79;
 
 /// The saturated row of the highest rate.
 pub(super) fn saturated(rows: &[MeasuredRow]) -> Option<&MeasuredRow> {
@@ -399,7 +414,7 @@ mod tests {
         };
         // 16 dies of 24 pages of 4 KiB.
         let program = first("device.timing.program").read_off(&rows, Some(&sheet), &device);
-        assert!(program.is_some_and(|program| (program - 0.75e6).abs() < 1.0), "{program:?}");
+        assert!(program.is_some_and(|program| (program - 0.79 * 0.75e6).abs() < 1.0), "{program:?}");
         assert_eq!(first("device.queue.commands").read_off(&rows, None, &device), Some(320.0));
         assert_eq!(first("device.pacing.most").read_off(&rows, None, &device), Some(80_000.0));
     }

@@ -4,8 +4,9 @@ use super::cost::RowFit;
 use super::{Evaluate, Parameter, Stopped};
 use crate::drives::rows::DataSheet;
 use crate::drives::{Load, MeasuredRow, Measurement, TestError, TestRun};
+use tailcut_base::Nanos;
 use tailcut_sim::keys::{self, KeyError, KeyValue};
-use tailcut_ssd::config::SsdConfig;
+use tailcut_ssd::config::{PacingConfig, PacingMode, SsdConfig};
 
 /// A drive, what may change of it, and the rows that it shall come close to.
 #[derive(Clone, Debug)]
@@ -16,9 +17,20 @@ pub struct Problem {
     pub parameters: Vec<Parameter>,
     /// The measured rows that the drive shall come close to, at least one.
     pub rows: Vec<MeasuredRow>,
-    /// How long each trial runs, and its seed: equal for all candidates, so that only their parameters make a
-    /// difference.
+    /// How long trials run, and their seed: equal for all candidates, so that only their parameters make a
+    /// difference. A row of few requests a second is measured up to four times as long, as it costs no more,
+    /// and one of many for six tenths of it; where the limit of writes follows their rate, trials are as long
+    /// as its windows need.
     pub test: TestRun,
+}
+
+/// Where the first values of parameters come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstValues {
+    /// Rows and data sheet, as far as they have them; else the drive.
+    Rows,
+    /// The drive.
+    Drive,
 }
 
 /// Values of all parameters, each as a share of the way between its bounds, 0 to 1.
@@ -77,20 +89,14 @@ impl Problem {
         Ok(())
     }
 
-    /// A problem whose parameters reach around their first values, and these. Parameters that the drive does
-    /// not have are left out.
-    pub fn around(
-        base: SsdConfig,
-        mut parameters: Vec<Parameter>,
-        rows: Vec<MeasuredRow>,
-        sheet: Option<&DataSheet>,
-        test: TestRun,
-    ) -> (Problem, Candidate) {
-        let own = |key: &str| keys::get(&mut base.clone(), local(key));
-        parameters.retain(|parameter| own(parameter.key).is_ok());
-        let mut problem = Problem { base, parameters, rows, test };
+    /// This problem with bounds that reach around the first values of its parameters, and these. Parameters
+    /// that the drive does not have are left out.
+    pub fn around(self, from: FirstValues, sheet: Option<&DataSheet>) -> (Problem, Candidate) {
+        let mut problem = self;
+        let own = |key: &str| keys::get(&mut problem.base.clone(), local(key));
+        problem.parameters.retain(|parameter| own(parameter.key).is_ok());
         let first: Vec<f64> =
-            problem.parameters.iter().map(|parameter| problem.first(parameter, sheet)).collect();
+            problem.parameters.iter().map(|parameter| problem.first(parameter, from, sheet)).collect();
         for (parameter, &value) in problem.parameters.iter_mut().zip(&first) {
             *parameter = parameter.around(value);
         }
@@ -99,10 +105,39 @@ impl Problem {
         (problem, start)
     }
 
-    /// The first value of a parameter: what rows and data sheet have, or else the drive's own.
-    fn first(&self, parameter: &Parameter, sheet: Option<&DataSheet>) -> f64 {
+    fn first(&self, parameter: &Parameter, from: FirstValues, sheet: Option<&DataSheet>) -> f64 {
         let own = || keys::get(&mut self.base.clone(), local(parameter.key)).unwrap_or(parameter.low);
-        parameter.read_off(&self.rows, sheet, &self.base).unwrap_or_else(own)
+        match from {
+            FirstValues::Rows => parameter.read_off(&self.rows, sheet, &self.base).unwrap_or_else(own),
+            FirstValues::Drive => own(),
+        }
+    }
+
+    /// What a candidate costs to try under all rows, in requests: those that its trials take, and as many as
+    /// take the time in which the steady state of a drive is constructed.
+    pub fn requests_per_candidate(&self) -> f64 {
+        let pages = f64::from(self.base.geometry.plane_count()) * f64::from(self.base.geometry.blocks);
+        let construction = pages * f64::from(self.base.geometry.pages) * REQUESTS_PER_PAGE;
+        let of_row = |row: &MeasuredRow| {
+            let test = self.test_of(row);
+            rate(row) * (test.warm_up + test.measured).as_secs_f64() + construction
+        };
+        self.rows.iter().map(of_row).sum()
+    }
+
+    /// The test of a row.
+    fn test_of(&self, row: &MeasuredRow) -> TestRun {
+        let longer = (COMMON_RATE / rate(row).max(1.0)).clamp(SHORTEST, LONGEST);
+        let measured = Nanos((self.test.measured.0 as f64 * longer) as u64);
+        let pacing = &self.base.pacing;
+        let follows = pacing.mode != PacingMode::None && pacing.growth < PacingConfig::NONE.growth;
+        let window = if follows { pacing.window } else { Nanos::ZERO };
+        TestRun {
+            warm_up: self.test.warm_up.max(window * WINDOWS_TO_SETTLE),
+            measured: measured.max(window * WINDOWS_MEASURED),
+            fill_ppm: row.filled_ppm.unwrap_or(self.test.fill_ppm),
+            ..self.test
+        }
     }
 
     /// The values of a candidate's parameters, in their base units.
@@ -144,7 +179,7 @@ impl Problem {
         let trial = |device: &SsdConfig, row: &MeasuredRow| Trial {
             device: device.clone(),
             load: row.load,
-            test: self.test,
+            test: self.test_of(row),
         };
         let trials: Vec<Trial> = devices
             .iter()
@@ -162,6 +197,22 @@ impl Problem {
         Ok(fits.collect())
     }
 }
+
+/// Requests of all threads per second.
+fn rate(row: &MeasuredRow) -> f64 {
+    row.reads_per_s.unwrap_or(0.0) + row.writes_per_s.unwrap_or(0.0)
+}
+
+/// A request takes about a microsecond, and a page of the steady state 35 ns.
+const REQUESTS_PER_PAGE: f64 = 0.035;
+/// Requests per second at which a trial is as long as [`Problem::test`] has it.
+const COMMON_RATE: f64 = 60_000.0;
+/// Bounds of the length of other trials, as multiples of that.
+const SHORTEST: f64 = 0.6;
+const LONGEST: f64 = 4.0;
+/// Where the limit of writes follows the recent rate, a backlog builds up over many of its windows.
+const WINDOWS_TO_SETTLE: u64 = 15;
+const WINDOWS_MEASURED: u64 = 25;
 
 /// The mean cost of rows.
 pub(super) fn mean_cost(fits: &[RowFit]) -> f64 {

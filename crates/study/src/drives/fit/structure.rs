@@ -2,7 +2,7 @@
 
 use super::parameter::saturated;
 use crate::drives::rows::DataSheet;
-use crate::drives::{MeasuredRow, PERCENTILES};
+use crate::drives::{Load, MeasuredRow, PERCENTILES};
 use tailcut_base::Nanos;
 use tailcut_ssd::config::{PacingConfig, PacingMode, QueueArbitration, SsdConfig};
 use tailcut_ssd::presets::calibrated::{self, Pcie};
@@ -19,6 +19,8 @@ pub fn structure(rows: &[MeasuredRow], sheet: Option<&DataSheet>) -> Structure {
         }
         None => calibrated::pm9a3(),
     };
+    device = device.at_scale((device.geometry.blocks / SUPERBLOCKS).max(1));
+    device.superblock.erases = 2;
     let mut findings = Vec::new();
     if sheet.is_none() {
         findings.push("no data sheet: capacity, dies and link are those of pm9a3-960".to_string());
@@ -30,9 +32,6 @@ pub fn structure(rows: &[MeasuredRow], sheet: Option<&DataSheet>) -> Structure {
                 .to_string(),
         );
         return Structure { device, findings };
-    };
-    let at = |of: &[Option<f64>; PERCENTILES.len()], name: &str| {
-        of[PERCENTILES.iter().position(|percentile| percentile.name == name)?]
     };
     if let (Some(read), Some(write)) = (at(&row.reads, "50p"), at(&row.writes, "50p"))
         && read > READS_AS_SLOW * write
@@ -67,8 +66,49 @@ pub fn structure(rows: &[MeasuredRow], sheet: Option<&DataSheet>) -> Structure {
     } else {
         findings.push("saturated, writes wait about equally long: admitted evenly".to_string());
     }
+    if let Some((load, wait)) = wait_below(rows, row) {
+        device.pacing.growth = FOLLOWING.growth;
+        if device.pacing.mode == PacingMode::Even {
+            (device.pacing.window, device.pacing.burst) = (FOLLOWING.window, FOLLOWING.burst);
+        }
+        findings.push(format!(
+            "at {load}, well below saturation, writes wait up to {wait:.0} µs (p99): the limit follows the \
+                recent rate"
+        ));
+    }
     Structure { device, findings }
 }
+
+/// A load at which the drive sustains the writes by far and some still wait long: its name, and their p99 in
+/// microseconds.
+fn wait_below(rows: &[MeasuredRow], saturated: &MeasuredRow) -> Option<(Load, f64)> {
+    let sustained = saturated.writes_per_s?;
+    rows.iter().filter(|row| row.writes_per_s.is_some_and(|rate| rate < FAR_BELOW * sustained)).find_map(
+        |row| {
+            let (middle, high) = (at(&row.writes, "50p")?, at(&row.writes, "99p")?);
+            (high > LONG_US && high > LONG * middle).then_some((row.load, high))
+        },
+    )
+}
+
+fn at(of: &[Option<f64>; PERCENTILES.len()], name: &str) -> Option<f64> {
+    of[PERCENTILES.iter().position(|percentile| percentile.name == name)?]
+}
+
+/// Superblocks of the drive whose candidates are tried, at least: a whole drive has some two thousand, whose
+/// steady state takes seconds to construct.
+const SUPERBLOCKS: u32 = 45;
+
+/// Below this share of what a drive sustains, writes fit into any buffer and wait for nothing, unless the
+/// drive lets in no more than it did before.
+const FAR_BELOW: f64 = 0.75;
+/// A wait that is no collision with a program or two.
+const LONG_US: f64 = 1000.0;
+/// Such waits are of few writes: p99 is that many times p50.
+const LONG: f64 = 50.0;
+/// Between the limits of both drives of this kind that have a preset.
+const FOLLOWING: PacingConfig =
+    PacingConfig { growth: 7500, window: Nanos::millis(190), burst: 34, ..PacingConfig::NONE };
 
 /// Reads that wait for this share of what writes wait for are behind them in one queue.
 const READS_AS_SLOW: f64 = 0.7;
@@ -117,5 +157,23 @@ mod tests {
         let device = of([250, 550], [2826, 5862]);
         assert_eq!(device.pacing.mode, PacingMode::Window);
         assert!(device.pacing.window > Nanos::millis(6));
+        assert_eq!(device.pacing.growth, PacingConfig::NONE.growth);
+    }
+
+    #[test]
+    fn writes_that_wait_well_below_saturation_follow_the_recent_rate() {
+        let row = |offered: u32, rate: u32, [p50, p99]: [u32; 2]| {
+            let reads = "60,70,80,90,100,110,120";
+            format!("x,{offered},5300,{rate},1000000,{reads},{p50},{p50},{p50},{p99},{p99},{p99},{p99}\n")
+        };
+        let head = "drive,offered,reads_per_s,writes_per_s,measured_reads,r_50p,r_90p,r_95p,r_99p,r_99p5,r_99p9,r_99p99,\
+                    w_50p,w_90p,w_95p,w_99p,w_99p5,w_99p9,w_99p99\n";
+        let growth = |waits| {
+            let text = format!("{head}{}{}", row(200_000, 80_000, [4000, 4100]), row(40_000, 39_600, waits));
+            let device = structure(&measured(&text).expect("good rows"), None).device;
+            (device.pacing.growth, device.geometry.blocks)
+        };
+        assert_eq!(growth([10, 11_000]), (7500, 45));
+        assert_eq!(growth([10, 300]), (PacingConfig::NONE.growth, 45));
     }
 }

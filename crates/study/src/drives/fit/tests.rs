@@ -5,7 +5,7 @@ use crate::drives::{Load, MeasuredRow, PERCENTILES, RandomWrites, RequestRate, T
 use tailcut_base::Nanos;
 use tailcut_sim::keys;
 use tailcut_ssd::Preset;
-use tailcut_ssd::config::SsdConfig;
+use tailcut_ssd::config::{PacingMode, SsdConfig};
 
 /// Two parameters that rows of any drive pin, and one that none does.
 fn parameters() -> Vec<Parameter> {
@@ -53,6 +53,7 @@ fn made(device: &SsdConfig, offered: u64) -> MeasuredRow {
         reads_per_s: Some(found.reads_per_s),
         writes_per_s: Some(found.writes_per_s),
         write_amplification: None,
+        filled_ppm: None,
     }
 }
 
@@ -165,4 +166,49 @@ fn a_candidate_that_is_no_drive_is_the_worst_and_not_run() {
     let fits = problem.evaluate(&[vec![0.5; 3]], &mut counting).expect("nobody stops it");
     assert_eq!(trials_run, 0);
     assert!(fits[0].iter().all(|fit| fit.figures.is_empty() && fit.cost > 5.0), "{fits:?}");
+}
+
+#[test]
+fn a_row_of_few_requests_is_measured_longer_on_as_much_data_as_its_drive_held() {
+    let mut problem = problem();
+    problem.rows[0].reads_per_s = Some(5_000.0);
+    problem.rows[0].writes_per_s = Some(25_000.0);
+    problem.rows[1].reads_per_s = Some(10_000.0);
+    problem.rows[1].writes_per_s = Some(990_000.0);
+    problem.rows[1].filled_ppm = Some(400_000);
+    let mut tests = Vec::new();
+    let mut noting = |trials: &[Trial]| {
+        tests.extend(trials.iter().map(|trial| (trial.test.measured, trial.test.fill_ppm)));
+        Ok(trials.iter().map(|_| None).collect())
+    };
+    problem.evaluate(&[start(&problem)], &mut noting).expect("it runs to its end");
+    // Half of the 60,000 requests a second for which the length is meant, and many times as many.
+    assert_eq!(tests, [(Nanos::millis(600), 1_000_000), (Nanos::millis(180), 400_000)]);
+
+    let pacing = &mut problem.base.pacing;
+    (pacing.mode, pacing.growth, pacing.window) = (PacingMode::Even, 5000, Nanos::millis(20));
+    let mut lengths = Vec::new();
+    let mut noting = |trials: &[Trial]| {
+        lengths.extend(trials.iter().map(|trial| (trial.test.warm_up, trial.test.measured)));
+        Ok(trials.iter().map(|_| None).collect())
+    };
+    problem.evaluate(&[start(&problem)], &mut noting).expect("it runs to its end");
+    assert_eq!(lengths[0], (Nanos::millis(300), Nanos::millis(600)));
+    assert_eq!(lengths[1], (Nanos::millis(300), Nanos::millis(500)));
+}
+
+#[test]
+fn a_drive_that_is_given_is_where_its_fit_begins() {
+    let problem = problem();
+    let first = |from| {
+        let (around, start) = problem.clone().around(from, None);
+        around.values(&start)[0].round()
+    };
+    assert_eq!(first(FirstValues::Drive), 75e3);
+    assert_eq!(first(FirstValues::Rows), 75e3, "these parameters are the drive's in any case");
+    let read_off =
+        Parameter { from: Start::IdleRead { percentile: "50p", less_us: 10.0 }, ..parameters()[0] };
+    let other = Problem { parameters: vec![read_off], ..problem.clone() };
+    let (around, start) = other.around(FirstValues::Rows, None);
+    assert!(around.values(&start)[0] < 60e3, "the rows are of a drive with reads of 20 µs");
 }

@@ -19,12 +19,17 @@ fn row(sheet: &mut Sheet, line: Line) -> MeasuredRow {
             "only rows of 4096 bytes can be compared".into(),
         );
     }
+    let filled = sheet.number_in(line, "filled_percent");
+    if let Some(filled) = filled.filter(|filled| !(0.1..=100.0).contains(filled)) {
+        sheet.add_error(line, format!("{filled} % of the drive hold data"), "it can be 0.1 to 100".into());
+    }
     let Point { drive, load } = point(sheet, line);
     MeasuredRow {
         reads_per_s: Some(sheet.needed_number(line, "read_iops")),
         writes_per_s: Some(sheet.needed_number(line, "write_iops")),
         reads: percentiles(sheet, line, "read"),
         writes: percentiles(sheet, line, "write"),
+        filled_ppm: filled.map(|percent| (percent * 1e4) as u32),
         ..MeasuredRow::of(drive, load)
     }
 }

@@ -34,6 +34,8 @@ pub struct MeasuredRow {
     pub writes_per_s: Option<f64>,
     /// Bytes written to flash ÷ bytes written by the host.
     pub write_amplification: Option<f64>,
+    /// Share of the drive that held data, in parts per million; a full drive where the file does not say.
+    pub filled_ppm: Option<u32>,
 }
 
 impl MeasuredRow {
@@ -46,6 +48,7 @@ impl MeasuredRow {
             reads_per_s: None,
             writes_per_s: None,
             write_amplification: None,
+            filled_ppm: None,
         }
     }
 
@@ -77,7 +80,7 @@ pub struct Point {
 ///   reads and `w_NAME` of writes for each of [`PERCENTILES`], of which `10p` and those above `99p99` may be
 ///   missing;
 /// - mixes: `reads_percent`, `depth`, `read_iops`, `write_iops`, and `read_p50`, `write_p50` and so on as far
-///   as measured;
+///   as measured; `filled_percent`, if there, is the share of the drive that held data;
 /// - write amplification: `drive`, `pattern`, `fill_percent`, `write_amplification`.
 ///
 /// # Errors
