@@ -15,8 +15,8 @@
 //! the next. *Fitted*: everything in [`Fitted`], with diagonal CMA-ES on logarithms (10 to 150 candidates of
 //! a sixteenth of the drive) and then by hand towards the same rows: mostly the program time, to what the
 //! drive sustains; for `pe8110-960`, `p5520-1920` and `cm7r-3840` safe point and pace; `pm9a3-960` nearly
-//! all; how long reads may go first. The pace of both Microns is near what `tailcut calibrate --quick` found
-//! for the 7450 PRO; else no preset is its result, which fits all parameters to such rows at once.
+//! all; how long reads may go first; and the pace of both Microns, in a model of queues, pool and pacing
+//! alone. No preset is a result of `tailcut calibrate`, which fits all parameters to such rows at once.
 //!
 //! A preset has an eighth of the drive's superblocks, each of them whole, and of its capacity; see
 //! [`SsdConfig::at_scale`].
@@ -268,7 +268,7 @@ pub fn micron_7450_pro() -> SsdConfig {
         spare: 113_592,
         buffer_kib: 3962,
         commands: 387,
-        pacing: PacingConfig { most: 68_050, growth: 9500, window: Nanos::millis(200), burst: 32, ..EVEN },
+        pacing: PacingConfig { most: 68_050, growth: 5200, window: Nanos::millis(300), burst: 64, ..EVEN },
     });
     SsdConfig { preset: Preset::Micron7450Pro, ..drive }.at_scale(SCALE)
 }
@@ -288,7 +288,7 @@ pub fn micron_7450_max() -> SsdConfig {
         spare: 297_712,
         buffer_kib: 3974,
         commands: 387,
-        pacing: PacingConfig { most: 117_300, growth: 6000, window: Nanos::millis(180), burst: 36, ..EVEN },
+        pacing: PacingConfig { most: 117_300, growth: 4500, window: Nanos::millis(250), burst: 64, ..EVEN },
     });
     SsdConfig { preset: Preset::Micron7450Max, ..drive }.at_scale(SCALE)
 }

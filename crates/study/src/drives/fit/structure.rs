@@ -106,7 +106,8 @@ const FAR_BELOW: f64 = 0.75;
 const LONG_US: f64 = 1000.0;
 /// Such waits are of few writes: p99 is that many times p50.
 const LONG: f64 = 50.0;
-/// Between the limits of both drives of this kind that have a preset.
+/// Shorter windows than those of both drives of this kind that have a preset, 250 and 300 ms, since trials
+/// take as long as many of them; the limit grows as much faster.
 const FOLLOWING: PacingConfig =
     PacingConfig { growth: 7500, window: Nanos::millis(190), burst: 34, ..PacingConfig::NONE };
 
