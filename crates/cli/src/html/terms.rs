@@ -1,5 +1,5 @@
-//! What the terms of pages mean: the first sentence about each in docs/metrics.md, kept beside the code, because
-//! a package of this crate has no docs.
+//! What the terms of pages mean: the first sentence about each in docs/metrics.md, kept beside the code,
+//! because a package of this crate has no docs.
 
 use std::collections::BTreeMap;
 

@@ -3,6 +3,7 @@
 
 use super::{InputError, Scenario};
 use crate::array::Members;
+use crate::kv::KvConfig;
 use std::fmt;
 use std::path::Path;
 use tailcut_base::quantity::show_bytes;
@@ -113,20 +114,29 @@ impl Scenario {
     }
 }
 
-/// Refuses a key-value server whose memory, or whose log of so many blocks, does not fit into that of the
-/// machine: the simulation stores items and the content of blocks.
+/// Memory that a key-value server needs, in bytes.
+struct ServerDemand {
+    /// For items in memory.
+    items: u64,
+    /// For the content of the blocks of its log, which the simulation stores.
+    log: u64,
+}
+
+/// Refuses a key-value server whose memory, or whose log of `blocks` blocks, the machine has no memory for.
 ///
 /// # Errors
 /// [`InputError::Kv`], with a `kv.memory` or `kv.space` that fits.
-pub(super) fn check_server(memory: u64, blocks: u64) -> Result<(), InputError> {
-    let fits = |available| server_fits(memory, blocks * BLOCK_BYTES, available);
-    available(Path::new("/")).map_or(Ok(()), fits)
+pub(super) fn check_server(kv: &KvConfig, blocks: u64) -> Result<(), InputError> {
+    let demand = ServerDemand { items: kv.memory, log: blocks * BLOCK_BYTES };
+    available(Path::new("/")).map_or(Ok(()), |available| demand.fits(available))
 }
 
-fn server_fits(memory: u64, log: u64, available: u64) -> Result<(), InputError> {
-    fits_as(Demand { needed: memory, available }, "the server", "memory")?;
-    let left = available - memory;
-    fits_as(Demand { needed: log, available: left }, "the content of the simulated log", "space")
+impl ServerDemand {
+    fn fits(&self, available: u64) -> Result<(), InputError> {
+        fits_as(Demand { needed: self.items, available }, "the server", "memory")?;
+        let left = available - self.items;
+        fits_as(Demand { needed: self.log, available: left }, "the content of the simulated log", "space")
+    }
 }
 
 fn fits_as(demand: Demand, what: &str, key: &'static str) -> Result<(), InputError> {
@@ -238,11 +248,11 @@ mod tests {
 
     #[test]
     fn a_server_that_does_not_fit_is_refused_with_the_key_that_makes_it_smaller() {
-        let available = 10 << 30;
-        assert!(server_fits(1 << 30, 9 << 30, available).is_ok());
-        let refused = |memory, log, wanted: &str| {
-            let Err(InputError::Kv(problems)) = server_fits(memory, log, available) else {
-                panic!("{memory} and {log} bytes do not fit")
+        let fits = |items, log| ServerDemand { items, log }.fits(10 << 30);
+        assert!(fits(1 << 30, 9 << 30).is_ok());
+        let refused = |items, log, wanted: &str| {
+            let Err(InputError::Kv(problems)) = fits(items, log) else {
+                panic!("{items} and {log} bytes do not fit")
             };
             let (key, message) = (problems[0].key, &problems[0].message);
             assert_eq!(key, wanted, "{message}");
@@ -250,9 +260,9 @@ mod tests {
             advice.trim_end_matches("MiB\"").parse::<u64>().expect("a number") << 20
         };
         let space = refused(1 << 30, 30 << 30, "space");
-        assert!(server_fits(1 << 30, space, available).is_ok());
+        assert!(fits(1 << 30, space).is_ok());
         let memory = refused(1 << 40, 1 << 30, "memory");
-        assert!(server_fits(memory, 1 << 30, available).is_ok());
+        assert!(fits(memory, 1 << 30).is_ok());
     }
 
     #[test]

@@ -158,7 +158,7 @@ impl Scenario {
             _ => disk.blocks * u64::from(self.precondition.fill) / 1_000_000,
         };
         let blocks = self.kv.blocks(prepared, &disk).map_err(|problem| InputError::Kv(vec![problem]))?;
-        memory::check_server(self.kv.memory, blocks)?;
+        memory::check_server(&self.kv, blocks)?;
         let mut loaded = load(&self.kv, &Disk { blocks, ..disk }, self.seed);
         let disk = ByteDisk::new(backing, checker, std::mem::take(&mut loaded.blocks));
         let path = match self.device.queue.protocol {
