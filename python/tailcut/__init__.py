@@ -12,6 +12,7 @@ What there is:
 - :func:`compare`: every combination of settings, on all cores or over a Dask cluster; a :class:`Comparison`;
 - :func:`studies` and :func:`study`: tables and figures of papers, measured again; a :class:`StudyResult`;
 - :func:`trace`: a recorded trace; a :class:`Trace`;
+- :class:`Disk`: a disk with a simulated drive inside, and its faults, for tests of databases;
 - :func:`keys`, :func:`presets` and :func:`resolved`: what a scenario can say.
 
 Tables (:class:`Table`) go to pandas, polars and Arrow without being copied. Latencies and moments are in ns
@@ -24,11 +25,13 @@ from ._run import Run, resolved, run
 from ._scenario import keys, presets
 from ._study import StudyResult, StudyTitle, studies, study
 from ._table import Table
-from ._tailcut import ScenarioError, TailcutError, __version__
+from ._tailcut import Completion, Disk, ScenarioError, TailcutError, __version__
 from ._trace import Trace, trace
 
 __all__ = [
     "Comparison",
+    "Completion",
+    "Disk",
     "Run",
     "ScenarioError",
     "StudyResult",

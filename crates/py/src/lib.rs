@@ -12,6 +12,7 @@ mod asked;
 mod away;
 mod cells;
 mod comparison;
+mod disk;
 mod frame;
 mod page;
 mod refusal;
@@ -60,6 +61,8 @@ fn _tailcut(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<comparison::Plan>()?;
     module.add_class::<comparison::Results>()?;
     module.add_class::<study::Study>()?;
+    module.add_class::<disk::Disk>()?;
+    module.add_class::<disk::Completion>()?;
     module.add_function(wrap_pyfunction!(command, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(run::resolved, module)?)?;
