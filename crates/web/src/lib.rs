@@ -189,7 +189,7 @@ mod tests {
         assert!(error("device.timing.read", "soon").contains("device.timing.read"));
         let large = asked(&[("device.preset", "pm9a3-960")])["error"].to_string();
         assert!(large.contains("lower device.geometry.blocks"), "{large}");
-        let several = asked(&[("device.preset", "g-1g"), ("array.drives", "200")])["error"].to_string();
+        let several = asked(&[("device.preset", "m-32g"), ("array.drives", "8")])["error"].to_string();
         assert!(several.contains("lower device.geometry.blocks"), "{several}");
         let broken: serde_json::Value = serde_json::from_str(&answer_to(b"{")).expect("JSON");
         assert!(broken["error"].is_string());
