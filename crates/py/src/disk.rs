@@ -82,7 +82,15 @@ pub(crate) struct Disk(tailcut_disk::Disk);
 #[pymethods]
 impl Disk {
     #[new]
-    #[pyo3(signature = (personality = "fresh", seed = 0, *, capacity = None, volatile_cache = None, atomic_unit = None, queue_depth = None))]
+    #[pyo3(signature = (
+        personality = "fresh",
+        seed = 0,
+        *,
+        capacity = None,
+        volatile_cache = None,
+        atomic_unit = None,
+        queue_depth = None
+    ))]
     fn new(
         personality: &str,
         seed: u64,
