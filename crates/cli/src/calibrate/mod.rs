@@ -58,7 +58,13 @@ pub fn calibrate(arguments: &CalibrateArguments, out: &mut dyn Write) -> Result<
     let found = calibration.run(search, &state);
     drop(calibration);
     let Some(Fitted { results, best }) = found? else {
-        crate::tell!("the search is kept in {}; the same command continues it", state.path().display());
+        match state.path().exists() {
+            true => crate::tell!(
+                "the search is kept in {}; the same command continues it",
+                state.path().display()
+            ),
+            false => crate::tell!("the search had no result yet, and nothing is kept"),
+        }
         return Err(Failure::Interrupted);
     };
     let device = problem.device(&best).expect("the best candidate was run");

@@ -135,8 +135,11 @@ pub fn conflict(factors: &[Factor]) -> Option<String> {
 /// The first setting of a factor that is wrong whatever others are, and what may have been meant: a key that
 /// no scenario has, or a value that its key cannot have.
 pub fn invalid_setting(factor: &Factor) -> Option<String> {
+    // Incidents are those of a number of drives, which only the scenario of a point has.
+    let is_alone = |setting: &&String| !setting.trim_start().starts_with("array.incidents");
     let of_level = |level: &Level| {
-        let problem = scenario::find_invalid(&mut Scenario::default(), &level.settings)?;
+        let settings: Vec<String> = level.settings.iter().filter(is_alone).cloned().collect();
+        let problem = scenario::find_invalid(&mut Scenario::default(), &settings)?;
         let remedy = problem.remedy.as_ref().map_or_else(String::new, |remedy| format!("; {remedy}"));
         Some(format!("{}{remedy}", problem.message))
     };

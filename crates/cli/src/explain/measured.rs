@@ -40,6 +40,8 @@ struct Comparison {
     control: Control,
     causes: Vec<CauseRow>,
     slowest: Vec<super::twin::Slow>,
+    /// What the drive could not be given as the trace has it.
+    notes: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -70,15 +72,20 @@ pub(super) fn explain(
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let drive = arguments.drive.as_deref().expect("clap requires it beside --measured");
+    if arguments.sets.iter().any(|set| set.trim_start().starts_with("device.preset")) {
+        let message = "--set device.preset replaces both drives: name them by --drive and --control";
+        return Err(Failure::Input(message.into()));
+    }
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
     let recorded = RecordedTrace::open(arguments, trace)?;
     let measured = recorded.requests();
-    let compare = |drive: &str| -> Result<(String, Explained), Failure> {
-        let (name, twin) = simulate(arguments, drive, recorded.replayed(), measured.len(), &interrupt)?;
-        Ok((name, Explained::new(measured, &twin, arguments.percentile, arguments.kind)))
+    let compare = |drive: &str| -> Result<(Twin, Explained), Failure> {
+        let twin = simulate(arguments, drive, recorded.replayed(), measured.len(), &interrupt)?;
+        let explained = Explained::new(measured, &twin.requests, arguments.percentile, arguments.kind);
+        Ok((twin, explained))
     };
-    let (name, explained) = compare(drive)?;
+    let (Twin { drive: name, notes, .. }, explained) = compare(drive)?;
     if explained.requests == 0 {
         let kind = arguments.kind.map_or("request", |kind| kind.name());
         return Err(Failure::Input(format!("{}: no {kind} has a response time", trace.display())));
@@ -105,9 +112,10 @@ pub(super) fn explain(
         without_response: recorded.without_response(arguments.kind),
         slow: explained.slow.len(),
         explained: share,
-        control: Control { drive: control, explained: of_control.share().unwrap_or(0.0) },
+        control: Control { drive: control.drive, explained: of_control.share().unwrap_or(0.0) },
         causes: causes.map(|cause| CauseRow::of(&explained, cause)).collect(),
         slowest: explained.slow.iter().take(LISTED).copied().collect(),
+        notes,
     };
     let text = match arguments.json {
         true => serde_json::to_string_pretty(&comparison).expect("plain data") + "\n",
@@ -117,14 +125,23 @@ pub(super) fn explain(
     Ok(out.flush()?)
 }
 
-/// Replays the trace on a drive, a preset or a scenario file; returns its name, and its requests by number.
+/// A simulated drive that was given the requests of a trace.
+struct Twin {
+    drive: String,
+    /// By number; `None` for one that did not end.
+    requests: Vec<Option<TwinRequest>>,
+    /// What was changed of the trace for it.
+    notes: Vec<String>,
+}
+
+/// Replays the trace on a drive, a preset or a scenario file.
 fn simulate(
     arguments: &ExplainArguments,
     drive: &str,
     trace: &Path,
     count: usize,
     interrupt: &Interrupt,
-) -> Result<(String, Vec<Option<TwinRequest>>), Failure> {
+) -> Result<Twin, Failure> {
     let mut sets = arguments.sets.clone();
     let file = match Preset::by_name(drive) {
         Some(preset) => {
@@ -166,7 +183,9 @@ fn simulate(
         return Err(Failure::Interrupted);
     }
     let log = simulated.columns.expect("requests were to be kept");
-    Ok((drive.to_owned(), TwinRequest::of_run(&log, count)))
+    let is_beyond = |note: &String| note.contains("beyond the device");
+    let notes = simulated.report.notes.into_iter().filter(is_beyond).collect();
+    Ok(Twin { drive: drive.to_owned(), requests: TwinRequest::of_run(&log, count), notes })
 }
 
 impl CauseRow {
@@ -237,11 +256,18 @@ fn show(comparison: &Comparison, tone: ColorMode) -> String {
             slow.waited_for.map_or("unexplained", WaitKind::name).to_owned(),
         ]);
     }
-    if control.explained >= comparison.explained {
+    for note in &comparison.notes {
+        text += &format!("{note}: {drive} is smaller than the drive of the trace\n\n");
+    }
+    let chance = 1.0 - percentile / 100.0;
+    if control.explained >= comparison.explained || comparison.explained <= 2.0 * chance {
+        let as_many = match control.explained >= comparison.explained {
+            true => &control.drive,
+            false => "chance",
+        };
         text += &format!(
-            "the trace is not understood: {} explains as many. Is {drive} the drive, and was it in this \
-             state (--set precondition.fill=50%)?\n\n",
-            control.drive
+            "the trace is not understood: {as_many} explains about as many. Is {drive} the drive, was it in \
+             this state (--set precondition.fill=50%), and was the time spent in it, not in the host?\n\n"
         );
     }
     format!("{text}{causes}\nmeans of measured and simulated latency\n\n{slowest}\n")

@@ -84,7 +84,9 @@ fn page(source: &Path) -> Result<Page, Failure> {
         Value::Array(_) => Ok(study_page(&read::<Vec<Table>>(&text, source)?)),
         _ if has("studies") => Ok(study_page(&read::<Studies>(&text, source)?.studies)),
         _ if has("study") => Ok(study_page(&[read::<Table>(&text, source)?])),
-        _ if has("digest") && has("kinds") => of_run(&read(&text, source)?, source),
+        _ if has("digest") && value["kinds"].as_array().is_some_and(|kinds| !kinds.is_empty()) => {
+            of_run(&read(&text, source)?, source)
+        }
         _ if has("points") && has("factors") => Ok(compare::html::page(&read::<Results>(&text, source)?)),
         _ => Err(Failure::Input(format!(
             "{}: neither a run, nor studies, nor a comparison, nor the history of a server",

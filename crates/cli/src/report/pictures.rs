@@ -41,6 +41,9 @@ pub(super) fn write(arguments: &ReportArguments, page: &Page, out: &mut dyn Writ
 }
 
 fn choose(figures: &[Figure], names: &[String], source: &Path) -> Result<Vec<Figure>, Failure> {
+    if figures.is_empty() {
+        return Err(Failure::Input(format!("{}: its page has no charts", source.display())));
+    }
     if names.iter().any(|name| name == ALL) {
         return Ok(figures.to_vec());
     }
@@ -50,7 +53,8 @@ fn choose(figures: &[Figure], names: &[String], source: &Path) -> Result<Vec<Fig
         if found.is_empty() {
             let known: Vec<&str> = figures.iter().map(Figure::name).collect();
             return Err(Failure::Input(format!(
-                "{}: there is no chart '{name}' in its page; there are {}, or {ALL}",
+                "{}: there is no chart '{name}' in its page; there are {}, or {ALL} (charts over time are those \
+                 of runs with --timeline or --html)",
                 source.display(),
                 known.join(", ")
             )));

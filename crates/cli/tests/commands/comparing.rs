@@ -175,6 +175,19 @@ fn a_trace_is_a_workload_and_its_bad_lines_are_told_before_anything_runs() {
 }
 
 #[test]
+fn incidents_are_varied_in_an_array_of_the_scenario() {
+    let place = Place::new();
+    let array = ["--set", "array.drives=4", "--set", "array.layout=raid5", "--set", "run.requests=3000"];
+    let vary = ["--vary", "array.incidents=1ms remove 1,1ms stall 1 5ms"];
+    let base = ["compare", "small.toml", "--quiet"];
+    place.text(&[&base[..], &array, &vary].concat());
+    assert_eq!(results(&place, "tailcut-compare")["points"].as_array().expect("points").len(), 2);
+    let wrong = ["--vary", "array.incidents=1ms remove 1,1ms remove 9"];
+    let wrong = place.refused(2, &[&base[..], &array, &wrong].concat());
+    assert!(wrong.contains("no drive 9"), "{wrong}");
+}
+
+#[test]
 fn a_grid_that_grew_runs_what_is_new() {
     let place = Place::new();
     let small = ["compare", "small.toml", "--quiet", "--set", "run.requests=3000", "--vary"];

@@ -93,6 +93,20 @@ fn a_twin_explains_its_own_trace_and_a_wrong_drive_does_not() {
 }
 
 #[test]
+fn a_drive_that_is_too_small_for_the_trace_is_named() {
+    let place = Place::new();
+    record(&place, &["device.geometry.blocks=128"]);
+    let small = explain(&place, &["--kind", "read"]);
+    let notes = small["notes"].to_string();
+    assert!(notes.contains("requests beyond the device"), "{notes}");
+    let command = ["explain", "--measured", "measured.csv", "--drive", "g-1g", "--quiet", "--set"];
+    let text = place.text(&[&command[..], &[GEOMETRY]].concat());
+    assert!(text.contains("g-1g is smaller than the drive of the trace"), "{text}");
+    let both = place.refused(2, &[&command[..], &["device.preset=tlc-sata"]].concat());
+    assert!(both.contains("name them by --drive and --control"), "{both}");
+}
+
+#[test]
 fn erases_are_found_as_the_cause_where_they_are_the_truth() {
     let place = Place::new();
     let drive = ["device.timing.erase=20ms", "device.timing.program=100us"];

@@ -100,6 +100,15 @@ fn what_cannot_be_drawn_is_refused_with_the_charts_that_there_are() {
         unknown.contains("no chart 'tial'") && unknown.contains("there are tail-read, latency, waits-"),
         "{unknown}"
     );
+    let report = std::fs::read_to_string(place.path("out/report.json")).expect("a report");
+    let mut report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
+    report["kinds"] = serde_json::json!([]);
+    place.put("damaged.json", report.to_string().as_bytes());
+    let damaged = place.refused(2, &["report", "damaged.json", "--svg", "all"]);
+    assert!(damaged.contains("neither a run, nor studies"), "{damaged}");
+    place.put("none.json", b"[]");
+    let none = place.refused(2, &["report", "none.json", "--svg", "tail"]);
+    assert!(none.contains("its page has no charts"), "{none}");
     std::fs::create_dir(place.path("empty")).expect("a folder");
     let empty = place.refused(2, &["report", "empty", "--svg", "all"]);
     assert!(empty.contains("neither report.json of 'tailcut run' nor"), "{empty}");

@@ -1,4 +1,4 @@
-// One slow request: its causes one after another on an axis of time, in the order of the path through host and drive.
+// One slow request: its latency by cause, added up in the order of the path through host and drive, not of time.
 
 charts.request = (figure, style) => {
   const request = page.slowest.find((one) => String(one.number) === figure.dataset.request);
@@ -15,7 +15,7 @@ charts.request = (figure, style) => {
       grid: { left: 16, right: 24, top, bottom: 48 },
       tooltip: { formatter: ({ seriesName, value }) => `${format.safe(seriesName)} <b>${format.time(value)}</b>, ${format.share(value / request.latency_ns)}` },
       xAxis: axis(style, {
-        min: 0, max: request.latency_ns, name: `time since ${request.kind} ${request.number} was due, at ${format.time(request.due_ns)}`,
+        min: 0, max: request.latency_ns, name: `latency by cause, not in the order of time: ${request.kind} ${request.number}, due at ${format.time(request.due_ns)}`,
         nameLocation: "middle", nameGap: 26, axisLabel: { formatter: (ns) => format.tick(format.time(ns)), showMaxLabel: false },
       }),
       yAxis: { type: "category", data: [""], axisTick: { show: false }, axisLine: { lineStyle: { color: style.line } } },

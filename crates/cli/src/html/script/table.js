@@ -1,7 +1,7 @@
 // Tables: sorted by a click on the head of a column, and terms with what they mean (docs/metrics.md).
 
 const TERMS = JSON.parse(document.getElementById("terms")?.textContent || "{}");
-const ALIASES = { longest: "max", "full at": "needed" };
+const ALIASES = { longest: "max", needed: "needed at least" };
 
 // What a text of the page means, if it is a term: "99 %" and "reads: 99 %" are percentiles.
 function meaning(text) {

@@ -15,8 +15,8 @@ pub(super) fn rows(text: &str) -> Result<Vec<MeasuredRow>, RowErrors> {
 fn row(sheet: &mut Sheet, line: Line) -> MeasuredRow {
     let Point { drive, load } = point(sheet, line);
     let measured = sheet.needed_number(line, COLUMN);
-    if measured == 0.0 {
-        sheet.add_error(line, format!("'{COLUMN}' is 0"), "it is 1 without collection".into());
+    if measured < 1.0 {
+        sheet.add_error(line, format!("'{COLUMN}' is {measured}"), "it is 1 without collection".into());
     }
     MeasuredRow { write_amplification: Some(measured), ..MeasuredRow::of(drive, load) }
 }
