@@ -80,8 +80,8 @@ impl RecordedTrace {
         if let Some(number) = self.requests.iter().position(|request| request.len > MOST_BYTES) {
             let bytes = self.requests[number].len;
             return Err(Failure::Input(format!(
-                "{name}: request {number} has {bytes} bytes; those beyond 32 MiB cannot be compared: leave it \
-                 out"
+                "{name}: request {number} has {bytes} bytes; those beyond 32 MiB cannot be compared: leave \
+                 it out"
             )));
         }
         Ok(())
@@ -122,8 +122,8 @@ fn parquet(file: &Path) -> Result<Records, Failure> {
 #[cfg(not(feature = "parquet"))]
 fn parquet(file: &Path) -> Result<Records, Failure> {
     Err(Failure::Input(format!(
-        "{}: this tailcut was built without Parquet; build it with --features parquet, or convert the trace to \
-         the format of MSR",
+        "{}: this tailcut was built without Parquet; build it with --features parquet, or convert the trace \
+         to the format of MSR",
         file.display()
     )))
 }

@@ -112,7 +112,7 @@ mod tests {
     /// A page with one curve.
     fn page() -> Page {
         let data = r#"{"kinds": [{"kind": "read", "requests": 1000, "latency": {"bare_ns": 50000.0}}],
-            "detail": {"kinds": [{"kind": "read", "curve": [[1.0, 50000], [99.0, 900000], [100.0, 2000000]]}]}}"#;
+            "detail": {"kinds": [{"kind": "read", "curve": [[1.0, 50000], [99.0, 90000], [100.0, 2e5]]}]}}"#;
         let mut page = Page::new("a page", String::new(), data.to_owned());
         let html =
             chart("latency", "Latency & more", "", &[], "") + &chart("tail", "", "", &[("kind", "none")], "");

@@ -53,8 +53,8 @@ fn choose(figures: &[Figure], names: &[String], source: &Path) -> Result<Vec<Fig
         if found.is_empty() {
             let known: Vec<&str> = figures.iter().map(Figure::name).collect();
             return Err(Failure::Input(format!(
-                "{}: there is no chart '{name}' in its page; there are {}, or {ALL} (charts over time are those \
-                 of runs with --timeline or --html)",
+                "{}: there is no chart '{name}' in its page; there are {}, or {ALL} (charts over time are \
+                 those of runs with --timeline or --html)",
                 source.display(),
                 known.join(", ")
             )));

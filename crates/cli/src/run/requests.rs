@@ -26,8 +26,8 @@ pub(super) fn file(name: &str) -> Result<PathBuf, BadValue> {
         Some("csv") => Ok(file),
         Some(PARQUET) if cfg!(feature = "parquet") => Ok(file),
         Some(PARQUET) => Err(BadValue::new(
-            "this tailcut was built without Parquet: build it with --features parquet, or name a file such as \
-             requests.csv",
+            "this tailcut was built without Parquet: build it with --features parquet, or name a file such \
+             as requests.csv",
         )),
         _ => Err(BadValue::new(
             "requests are written as CSV or Parquet; name a file such as requests.csv or requests.parquet",

@@ -177,9 +177,10 @@ fn a_trace_is_a_workload_and_its_bad_lines_are_told_before_anything_runs() {
 #[test]
 fn incidents_are_varied_in_an_array_of_the_scenario() {
     let place = Place::new();
-    let array = ["--set", "array.drives=4", "--set", "array.layout=raid5", "--set", "run.requests=3000"];
+    let array =
+        ["--set", "array.drives=4", "--set", "array.layout=raid5", "--set", "array.raid.journal=1MiB"];
     let vary = ["--vary", "array.incidents=1ms remove 1,1ms stall 1 5ms"];
-    let base = ["compare", "small.toml", "--quiet"];
+    let base = ["compare", "small.toml", "--quiet", "--set", "run.requests=3000"];
     place.text(&[&base[..], &array, &vary].concat());
     assert_eq!(results(&place, "tailcut-compare")["points"].as_array().expect("points").len(), 2);
     let wrong = ["--vary", "array.incidents=1ms remove 1,1ms remove 9"];

@@ -271,7 +271,10 @@ fn tables_are_sorted_by_a_click_and_terms_are_explained() {
         "[...document.querySelectorAll('.tiles span')].find((s) => s.textContent === 'reads: 99 %').title",
     );
     assert!(tile.as_str().is_some_and(|text| text.starts_with("percentiles: ")), "{tile}");
-    let cause = browser.evaluate("drawn.get(document.querySelector('figure[data-chart=tail]')).getOption().legend[0].tooltip.formatter({ name: 'chip: erase' })");
+    let cause = browser.evaluate(
+        "drawn.get(document.querySelector('figure[data-chart=tail]')).getOption().legend[0]\
+         .tooltip.formatter({ name: 'chip: erase' })",
+    );
     assert_eq!(cause, "the chip executed an erase");
 }
 
@@ -298,7 +301,8 @@ fn a_slow_request_that_is_clicked_shows_where_its_time_went() {
             "{command}"
         );
         let drawn = browser.evaluate(
-            "drawn.get(document.querySelector('figure[data-chart=request]')).getOption().series.map((one) => [one.name, one.data[0]])",
+            "drawn.get(document.querySelector('figure[data-chart=request]')).getOption().series\
+             .map((one) => [one.name, one.data[0]])",
         );
         assert_eq!(drawn, request["waits"], "request {number}");
         let sum: u64 = request["waits"]

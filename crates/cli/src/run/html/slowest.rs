@@ -32,9 +32,10 @@ pub(super) fn section(slowest: &[SlowRow]) -> Option<String> {
     }
     let number = first.number().to_string();
     let caption = format!(
-        "The time of one request by cause, in the order of the path through host and drive. What its chips did, \
-         moment by moment: <code>tailcut explain DIR --request <code class=\"request\">{number}</code></code>, \
-         where DIR is the folder of the run."
+        "The time of one request by cause, in the order of the path through host and drive. What its chips \
+         did, moment by moment: \
+         <code>tailcut explain DIR --request <code class=\"request\">{number}</code></code>, where DIR is \
+         the folder of the run."
     );
     Some(chart("request", "The slowest of each kind", &caption, &[("request", &number)], &table.html()))
 }

@@ -225,8 +225,8 @@ pub const PARAMETERS: &[Parameter] = &[
         high: 64.0,
         reach: 64.0,
         scale: Scale::Log,
-        source: "blocks of a superblock that are erased at a time; carries p99.9 of writes near what the drive \
-            sustains",
+        source: "blocks of a superblock that are erased at a time; carries p99.9 of writes near what the \
+            drive sustains",
         from: Start::Drive,
     },
     Parameter {
