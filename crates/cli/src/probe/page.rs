@@ -288,7 +288,7 @@ fn keys(estimate: &Estimate, tone: ColorMode) -> String {
     let mut table = Table::new(&head, tone);
     for key in keys::list(&mut estimate.config.clone()) {
         if let Some(origin) = estimate.origins.iter().find(|origin| origin.key == key.path) {
-            table.row(&[&key.path, &key.default, how(origin.how), &origin.why]);
+            table.row(&[key.path.as_str(), key.default.as_str(), how(origin.how), origin.why.as_str()]);
         }
     }
     format!("{table}\n")
