@@ -8,6 +8,20 @@ use tailcut_disk::{
     Time,
 };
 
+/// A moment of a test, in ns.
+#[derive(Clone, Copy, FromPyObject)]
+struct Moment(u64);
+
+/// Where a range begins, in bytes.
+#[derive(Clone, Copy, FromPyObject)]
+struct Offset(u64);
+
+/// The length of a range, in bytes.
+#[derive(Clone, Copy, FromPyObject)]
+struct Length(u64);
+
+const SECTOR: Length = Length(SECTOR_BYTES);
+
 /// The end of an operation on a `Disk`.
 #[pyclass(frozen, module = "tailcut")]
 pub(crate) struct Completion(tailcut_disk::Completion);
@@ -167,26 +181,26 @@ impl Disk {
     }
 
     /// Submits a read; returns its ticket. A full queue raises BlockingIOError.
-    fn read(&mut self, now_ns: u64, offset: u64, length: u64) -> PyResult<u64> {
+    fn read(&mut self, now_ns: Moment, offset: Offset, length: Length) -> PyResult<u64> {
         let (sector, sectors) = range(offset, length)?;
         self.submit(now_ns, Operation::read(sector, sectors))
     }
 
     /// Submits a write, which is durable when it completes with `fua` (force unit access).
     #[pyo3(signature = (now_ns, offset, data, fua = false))]
-    fn write(&mut self, now_ns: u64, offset: u64, data: Vec<u8>, fua: bool) -> PyResult<u64> {
-        let (sector, _) = range(offset, data.len() as u64)?;
+    fn write(&mut self, now_ns: Moment, offset: Offset, data: Vec<u8>, fua: bool) -> PyResult<u64> {
+        let (sector, _) = range(offset, Length(data.len() as u64))?;
         self.submit(now_ns, Operation::Write { sector, data, fua })
     }
 
     /// Submits a trim: whole pages of 4 KiB read as zeros from then on.
-    fn trim(&mut self, now_ns: u64, offset: u64, length: u64) -> PyResult<u64> {
+    fn trim(&mut self, now_ns: Moment, offset: Offset, length: Length) -> PyResult<u64> {
         let (sector, sectors) = range(offset, length)?;
         self.submit(now_ns, Operation::trim(sector, sectors))
     }
 
     /// Submits a flush: makes durable what had completed before.
-    fn flush(&mut self, now_ns: u64) -> PyResult<u64> {
+    fn flush(&mut self, now_ns: Moment) -> PyResult<u64> {
         self.submit(now_ns, Operation::flush())
     }
 
@@ -196,13 +210,13 @@ impl Disk {
     }
 
     /// Lets the time pass; returns the completions since the last call, in their order.
-    fn advance(&mut self, now_ns: u64) -> PyResult<Vec<Completion>> {
+    fn advance(&mut self, now_ns: Moment) -> PyResult<Vec<Completion>> {
         let now = self.moment(now_ns)?;
         Ok(self.0.advance(now).into_iter().map(Completion).collect())
     }
 
     /// What a read would return now, without taking time.
-    fn peek<'py>(&self, py: Python<'py>, offset: u64, length: u64) -> PyResult<Bound<'py, PyBytes>> {
+    fn peek<'py>(&self, py: Python<'py>, offset: Offset, length: Length) -> PyResult<Bound<'py, PyBytes>> {
         let (sector, sectors) = self.inside(offset, length)?;
         Ok(PyBytes::new(py, &self.0.peek(sector, sectors)))
     }
@@ -210,7 +224,7 @@ impl Disk {
     /// Cuts the power: of the writes that were not flushed, a legal subset survives, which the seed decides.
     /// Returns the tickets that never complete, and how many pieces of writes survived and were lost, and how
     /// many writes were torn.
-    fn power_cut<'py>(&mut self, py: Python<'py>, now_ns: u64, seed: u64) -> PyResult<Bound<'py, PyDict>> {
+    fn power_cut<'py>(&mut self, py: Python<'py>, now_ns: Moment, seed: u64) -> PyResult<Bound<'py, PyDict>> {
         let now = self.moment(now_ns)?;
         let cut = self.0.power_cut(now, &mut Stream::new(seed, "power cut"));
         let found = PyDict::new(py);
@@ -222,51 +236,51 @@ impl Disk {
     }
 
     /// Replaces stored data by bytes that the seed decides; reads return them without an error.
-    fn corrupt(&mut self, offset: u64, length: u64, seed: u64) -> PyResult<()> {
+    fn corrupt(&mut self, offset: Offset, length: Length, seed: u64) -> PyResult<()> {
         let (sector, sectors) = self.inside(offset, length)?;
         self.0.corrupt(sector, sectors, Corruption::Garbage(seed));
         Ok(())
     }
 
     /// Changes a bit of stored data, 0 being the lowest of the byte at `offset`.
-    fn flip_bit(&mut self, offset: u64, bit: u64) -> PyResult<()> {
-        let at = offset.saturating_add(bit / 8);
+    fn flip_bit(&mut self, offset: Offset, bit: u64) -> PyResult<()> {
+        let at = offset.0.saturating_add(bit / 8);
         let first = at / SECTOR_BYTES * SECTOR_BYTES;
-        let (sector, _) = self.inside(first, SECTOR_BYTES)?;
+        let (sector, _) = self.inside(Offset(first), SECTOR)?;
         self.0.corrupt(sector, 1, Corruption::FlipBit((at - first) * 8 + bit % 8));
         Ok(())
     }
 
     /// The next write goes to `offset` instead, and completes as if nothing had happened.
-    fn misdirect_write(&mut self, offset: u64) -> PyResult<()> {
-        let (sector, _) = self.inside(offset, SECTOR_BYTES)?;
+    fn misdirect_write(&mut self, offset: Offset) -> PyResult<()> {
+        let (sector, _) = self.inside(offset, SECTOR)?;
         self.0.misdirect_write(sector);
         Ok(())
     }
 
     /// The next read returns the data at `offset` instead.
-    fn misdirect_read(&mut self, offset: u64) -> PyResult<()> {
-        let (sector, _) = self.inside(offset, SECTOR_BYTES)?;
+    fn misdirect_read(&mut self, offset: Offset) -> PyResult<()> {
+        let (sector, _) = self.inside(offset, SECTOR)?;
         self.0.misdirect_read(sector);
         Ok(())
     }
 
     /// Reads of these bytes fail until they have been written again, durably.
-    fn fail_reads(&mut self, offset: u64, length: u64) -> PyResult<()> {
+    fn fail_reads(&mut self, offset: Offset, length: Length) -> PyResult<()> {
         let (sector, sectors) = self.inside(offset, length)?;
         self.0.fail_reads(sector, sectors);
         Ok(())
     }
 
     /// The drive stops for `length_ns`: everything in flight completes that much later.
-    fn stall(&mut self, now_ns: u64, length_ns: u64) -> PyResult<()> {
+    fn stall(&mut self, now_ns: Moment, length_ns: u64) -> PyResult<()> {
         let now = self.moment(now_ns)?;
         self.0.stall(now, Nanos(length_ns));
         Ok(())
     }
 
     /// Everything in the drive takes `percent` of its time from now on; 100 ends it.
-    fn slow_by(&mut self, now_ns: u64, percent: u32) -> PyResult<()> {
+    fn slow_by(&mut self, now_ns: Moment, percent: u32) -> PyResult<()> {
         needs((100..=1_000_000).contains(&percent), || {
             format!("a drive takes 100 to 1,000,000 % of its time, not {percent} %")
         })?;
@@ -276,7 +290,7 @@ impl Disk {
     }
 
     /// The disk dies: everything in flight, and everything submitted from now on, fails.
-    fn die(&mut self, now_ns: u64) -> PyResult<()> {
+    fn die(&mut self, now_ns: Moment) -> PyResult<()> {
         let now = self.moment(now_ns)?;
         self.0.die(now);
         Ok(())
@@ -284,35 +298,35 @@ impl Disk {
 }
 
 impl Disk {
-    fn submit(&mut self, now_ns: u64, operation: Operation) -> PyResult<u64> {
+    fn submit(&mut self, now_ns: Moment, operation: Operation) -> PyResult<u64> {
         let now = self.moment(now_ns)?;
         let ticket = self.0.submit(now, operation);
         ticket.map(|ticket| ticket.number()).map_err(|busy| PyBlockingIOError::new_err(busy.to_string()))
     }
 
-    fn moment(&self, now_ns: u64) -> PyResult<Time> {
+    fn moment(&self, Moment(now): Moment) -> PyResult<Time> {
         let before = self.now_ns();
-        needs(now_ns >= before, || format!("time runs backwards: from {before} ns to {now_ns} ns"))?;
-        Ok(Time(now_ns))
+        needs(now >= before, || format!("time runs backwards: from {before} ns to {now} ns"))?;
+        Ok(Time(now))
     }
 
     /// A range that the disk has.
-    fn inside(&self, offset: u64, length: u64) -> PyResult<(Sector, u32)> {
-        let capacity = self.capacity();
-        let end = offset.checked_add(length);
-        needs(length > 0 && end.is_some_and(|end| end <= capacity), || {
-            format!("a disk of {capacity} bytes has no {length} bytes at {offset}")
+    fn inside(&self, offset: Offset, length: Length) -> PyResult<(Sector, u32)> {
+        let (capacity, Offset(first), Length(bytes)) = (self.capacity(), offset, length);
+        let end = first.checked_add(bytes);
+        needs(bytes > 0 && end.is_some_and(|end| end <= capacity), || {
+            format!("a disk of {capacity} bytes has no {bytes} bytes at {first}")
         })?;
         range(offset, length)
     }
 }
 
 /// First sector and number of sectors of a range in bytes.
-fn range(offset: u64, length: u64) -> PyResult<(Sector, u32)> {
-    let sectors = u32::try_from(length / SECTOR_BYTES).ok().filter(|_| length.is_multiple_of(SECTOR_BYTES));
-    match (Sector::at_byte(offset), sectors) {
+fn range(Offset(first): Offset, Length(bytes): Length) -> PyResult<(Sector, u32)> {
+    let sectors = u32::try_from(bytes / SECTOR_BYTES).ok().filter(|_| bytes.is_multiple_of(SECTOR_BYTES));
+    match (Sector::at_byte(first), sectors) {
         (Some(sector), Some(sectors)) => Ok((sector, sectors)),
-        _ => Err(PyValueError::new_err(format!("{length} bytes at {offset} are not whole sectors of 512"))),
+        _ => Err(PyValueError::new_err(format!("{bytes} bytes at {first} are not whole sectors of 512"))),
     }
 }
 
