@@ -202,3 +202,10 @@ fn recovery_does_not_choose_between_copies_that_it_does_not_know() {
     let plan: Plan = include_str!("plans/kv-copies-damaged.txt").parse().expect("a plan");
     assert_eq!(attempt(&plan, None).wrong, None);
 }
+
+/// Found by `kv`, seed 907427.
+#[test]
+fn a_delete_does_not_wait_for_a_recovery_that_a_read_only_drive_holds_up() {
+    let plan: Plan = include_str!("plans/kv-read-only-in-recovery.txt").parse().expect("a plan");
+    assert_eq!(attempt(&plan, None).wrong, None);
+}

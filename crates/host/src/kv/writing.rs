@@ -135,7 +135,9 @@ impl Engine {
     pub(super) fn why_no_room(&mut self) -> Refused {
         let (keep, is_recovering) = (self.settings.keep, self.recovery.is_some());
         let has_hope = self.flash.as_mut().is_some_and(|flash| {
-            is_recovering && !flash.log.has_failed() || flash.reclaims.has_hope(&mut flash.log, keep)
+            // On a full disk recovery may not end either: the summaries that it writes wait for room.
+            let can_write = !flash.log.has_failed() && !flash.log.is_full();
+            can_write && (is_recovering || flash.reclaims.has_hope(&mut flash.log, keep))
         });
         if has_hope { Refused::Busy } else { Refused::Full }
     }
