@@ -5,7 +5,7 @@
 //! more on drives whose caches are volatile.
 
 use super::swan::{Shape, run};
-use super::{Basis, Options, Row, Study};
+use super::{Basis, Options, Row, Study, row};
 use tailcut_base::config::Choice;
 use tailcut_host::array::LayoutKind;
 use tailcut_sim::measured::{Measured, Run, find};
@@ -25,10 +25,12 @@ const SHAPES: [Shape; 4] = [RAID4, RAID5, LOG, SWAN];
 /// Arrays that flush volatile caches for work of their own.
 const LOGS: [Shape; 2] = [LOG, SWAN];
 
+const READINGS: [Reading; 2] = [Reading::Defaults, Reading::Busy];
+
 const MIXES: [Mix; 5] = [Mix::Load, Mix::YcsbA, Mix::YcsbB, Mix::YcsbC, Mix::YcsbD];
 
-/// Clients; the paper names none. As many as keep nine drives busy.
-const CLIENTS: u32 = 64;
+/// Memory of the paper's server, nearly all of which is its page cache.
+const SERVER_MEMORY: u64 = 64 << 30;
 
 /// Threads that compact: YCSB's binding of RocksDB asks for twice the cores; the paper's server has eight.
 const COMPACTIONS: u32 = 16;
@@ -38,8 +40,55 @@ const COMPACTIONS: u32 = 16;
 const READS_A: [[f64; 2]; 4] = [[24.0, 85.0], [64.0, 143.0], [32.0, 313.0], [21.0, 54.0]];
 const UPDATES_A: [[f64; 2]; 4] = [[1050.0, 4375.0], [776.0, 2322.0], [69.0, 581.0], [47.0, 535.0]];
 
-fn label(shape: Shape, mix: Mix) -> String {
-    format!("{}/{}", shape.id(), mix.name())
+/// What the paper does not name: YCSB's clients and the host's cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reading {
+    /// The defaults of YCSB (one client thread) and of RocksDB (reads and writes through the page cache).
+    Defaults,
+    /// As many clients as keep nine drives busy, and direct I/O.
+    Busy,
+}
+
+impl Reading {
+    fn name(self) -> &'static str {
+        match self {
+            Reading::Defaults => row::MAIN,
+            Reading::Busy => "64 clients, direct I/O",
+        }
+    }
+
+    fn mixes(self) -> &'static [Mix] {
+        match self {
+            Reading::Defaults => &MIXES,
+            Reading::Busy => &[Mix::Load, Mix::YcsbA],
+        }
+    }
+
+    /// The case of a row of this reading.
+    fn case(self, shape: Shape) -> String {
+        match self {
+            Reading::Defaults => shape.name(),
+            Reading::Busy => format!("{}, {}", shape.name(), self.name()),
+        }
+    }
+
+    fn label(self, shape: Shape, mix: Mix) -> String {
+        let of = format!("{}/{}", shape.id(), mix.name());
+        if self == Reading::Busy { format!("{of}/64-clients") } else { of }
+    }
+
+    fn store(self, options: &Options, shape: Shape, mix: Mix) -> LsmConfig {
+        let keys = if options.quick { 400_000 } else { 4_000_000 };
+        let (clients, page_cache) = match self {
+            Reading::Defaults => (1, SERVER_MEMORY),
+            Reading::Busy => (64, 0),
+        };
+        // YCSB's load has just left the store there.
+        let loaded_last = self == Reading::Defaults && mix != Mix::Load && !shape.layout.is_in_place();
+        let compactions = COMPACTIONS;
+        let operations = keys / 2;
+        LsmConfig { keys, operations, clients, compactions, page_cache, loaded_last, ..LsmConfig::of(mix) }
+    }
 }
 
 fn volatile(shape: Shape) -> String {
@@ -64,20 +113,31 @@ impl Study for Ycsb {
         if !done.is_empty() {
             return Vec::new();
         }
-        let scenario = |shape: Shape, mix: Mix, capacitor: bool| {
-            let mut scenario = shape.store(options, store(options, mix));
-            scenario.device.buffer.capacitor = capacitor;
+        let scenario = |reading: Reading, shape: Shape, mix: Mix| {
+            let mut scenario = shape.store(options, reading.store(options, shape, mix));
+            scenario.device.buffer.capacitor = true;
+            // "SSD-level GC continues even further" beside reads alone (section 5.3).
+            scenario.device.gc.background = reading == Reading::Defaults;
             scenario
         };
-        let of = |mix: Mix| SHAPES.map(|shape| run(label(shape, mix), scenario(shape, mix, true)));
-        let flushed = LOGS.map(|shape| run(volatile(shape), scenario(shape, Mix::YcsbA, false)));
-        MIXES.into_iter().flat_map(of).chain(flushed).collect()
+        let of = |reading: Reading, mix: Mix| {
+            SHAPES.map(|shape| run(reading.label(shape, mix), scenario(reading, shape, mix)))
+        };
+        let flushed = LOGS.map(|shape| {
+            let mut scenario = scenario(Reading::Defaults, shape, Mix::YcsbA);
+            scenario.device.buffer.capacitor = false;
+            run(volatile(shape), scenario)
+        });
+        let all = READINGS.into_iter().flat_map(|reading| reading.mixes().iter().map(move |&mix| (reading, mix)));
+        all.flat_map(|(reading, mix)| of(reading, mix)).chain(flushed).collect()
     }
 
     fn rows(&self, _: &Options, done: &[Measured]) -> Vec<Row> {
         let mut rows = Vec::new();
-        for mix in MIXES {
-            rows.extend(throughput(done, mix));
+        for reading in READINGS {
+            for &mix in reading.mixes() {
+                rows.extend(throughput(done, reading, mix));
+            }
         }
         for mix in MIXES.into_iter().filter(|&mix| mix != Mix::Load) {
             rows.extend(latencies(done, mix));
@@ -90,44 +150,38 @@ impl Study for Ycsb {
                 find(done, &volatile(shape)),
             ));
         }
-        rows.extend(table_4(find(done, &label(SWAN, Mix::YcsbA))));
+        rows.extend(table_4(find(done, &Reading::Defaults.label(SWAN, Mix::YcsbA))));
         let front = |state: &str| format!("{}, {state}", SWAN.name());
         let states = ["collecting back end", "front end", "idle back end"].map(front);
         let slowest =
             Row::order(&rows, TABLE_LATENCY, &states.each_ref().map(String::as_str)).explain(TABLE_4);
         rows.push(slowest);
-        rows.extend(MIXES.into_iter().flat_map(|mix| against_the_best(done, mix)));
+        for reading in READINGS {
+            rows.extend(reading.mixes().iter().flat_map(|&mix| against_the_best(done, reading, mix)));
+        }
         rows
     }
-}
-
-fn store(options: &Options, mix: Mix) -> LsmConfig {
-    let keys = if options.quick { 400_000 } else { 4_000_000 };
-    LsmConfig { keys, operations: keys / 2, clients: CLIENTS, compactions: COMPACTIONS, ..LsmConfig::of(mix) }
 }
 
 fn operations(measured: &Measured) -> &[OperationReport] {
     measured.report.store.as_ref().map_or(&[], |store| &store.operations)
 }
 
-fn operations_of(done: &[Measured], shape: Shape, mix: Mix) -> &[OperationReport] {
-    operations(find(done, &label(shape, mix)))
+fn per_second(done: &[Measured], reading: Reading, shape: Shape, mix: Mix) -> f64 {
+    let measured = find(done, &reading.label(shape, mix));
+    operations(measured).iter().map(|operation| operation.per_s).sum()
 }
 
-fn per_second(done: &[Measured], shape: Shape, mix: Mix) -> f64 {
-    operations_of(done, shape, mix).iter().map(|operation| operation.per_s).sum()
-}
-
-fn throughput(done: &[Measured], mix: Mix) -> Vec<Row> {
-    let mut rows: Vec<Row> = SHAPES
-        .map(|shape| {
-            Row::new(shape.name(), format!("{mix}, operations"), "1/s", per_second(done, shape, mix))
-        })
-        .to_vec();
-    let ratio = |of: Shape| per_second(done, SWAN, mix) / per_second(done, of, mix);
+fn throughput(done: &[Measured], reading: Reading, mix: Mix) -> Vec<Row> {
+    let per_second = |shape: Shape| per_second(done, reading, shape, mix);
+    let quantity = format!("{mix}, operations");
+    let mut rows: Vec<Row> =
+        SHAPES.map(|shape| Row::new(reading.case(shape), &*quantity, "1/s", per_second(shape))).to_vec();
+    let ratio = |of: Shape| per_second(SWAN) / per_second(of);
     let is_load = mix == Mix::Load;
-    let row =
-        |of: Shape, name: &str| Row::new(SWAN.name(), format!("{mix}, operations / {name}"), "x", ratio(of));
+    let row = |of: Shape, name: &str| {
+        Row::new(reading.case(SWAN), format!("{quantity} / {name}"), "x", ratio(of)).of_reading(reading.name())
+    };
     rows.push(row(RAID4, "RAID4").at_least(is_load.then_some(4.0)).explain(LOAD));
     rows.push(row(RAID5, "RAID5").at_least(is_load.then_some(4.0)).explain(LOAD));
     rows.push(row(LOG, "Log-RAID4").paper(is_load.then_some(1.17)).effect().explain(LOAD));
@@ -137,7 +191,7 @@ fn throughput(done: &[Measured], mix: Mix) -> Vec<Row> {
 fn latencies(done: &[Measured], mix: Mix) -> Vec<Row> {
     let of = |(index, shape): (usize, Shape)| {
         let paper = (mix == Mix::YcsbA).then_some(index);
-        shape_latencies(&shape.name(), mix, paper, find(done, &label(shape, mix)))
+        shape_latencies(&shape.name(), mix, paper, find(done, &Reading::Defaults.label(shape, mix)))
     };
     SHAPES.into_iter().enumerate().flat_map(of).collect()
 }
@@ -170,24 +224,27 @@ fn shape_latencies(name: &str, mix: Mix, paper: Option<usize>, measured: &Measur
 }
 
 /// SWAN4 against the best of the other arrays: the claims of section 5.3 about figures 8, 9 and 10.
-fn against_the_best(done: &[Measured], mix: Mix) -> Vec<Row> {
+fn against_the_best(done: &[Measured], reading: Reading, mix: Mix) -> Vec<Row> {
     let others = SHAPES.into_iter().filter(|&shape| shape != SWAN);
-    let row = |quantity: String, ratio: f64| Row::new(SWAN.name(), quantity, "x", ratio);
-    let best = others.clone().map(|shape| per_second(done, shape, mix)).fold(0.0, f64::max);
-    let operations =
-        row(format!("{mix}, operations / the best of the others"), per_second(done, SWAN, mix) / best);
+    let row = |quantity: String, ratio: f64| {
+        Row::new(reading.case(SWAN), quantity, "x", ratio).of_reading(reading.name())
+    };
+    let per_second = |shape: Shape| per_second(done, reading, shape, mix);
+    let best = others.clone().map(per_second).fold(0.0, f64::max);
+    let served = row(format!("{mix}, operations / the best of the others"), per_second(SWAN) / best);
     let mut rows = match mix {
         Mix::Load => return Vec::new(),
-        Mix::YcsbA => vec![operations.at_least(1.0).explain(LOAD)],
+        Mix::YcsbA => vec![served.at_least(1.0).explain(LOAD)],
         _ => vec![
-            operations
+            served
                 .at_least(1.0 / SIMILAR)
                 .basis(Basis::Derived, "'slightly better or similar', runs differ by 6 %")
                 .explain(LOAD),
         ],
     };
     let reads = |shape: Shape| {
-        let found = operations_of(done, shape, mix).iter().find(|operation| operation.kind == "read");
+        let measured = find(done, &reading.label(shape, mix));
+        let found = operations(measured).iter().find(|operation| operation.kind == "read");
         &found.expect("this mix reads").latency
     };
     let least = |of: &dyn Fn(Shape) -> f64| others.clone().map(of).fold(f64::INFINITY, f64::min);

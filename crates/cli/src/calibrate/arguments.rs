@@ -29,11 +29,12 @@ pub struct CalibrateArguments {
     /// Seed of every random stream
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Candidates to evaluate, each under the load of every row; default: up to 400, as many as
-    /// two cores try in half an hour, or 48 with --quick
+    /// Candidates to evaluate, each under the load of every row, in whole generations of about twelve;
+    /// default: up to 400, as many as two cores try in half an hour, or 48 with --quick
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), conflicts_with = "minutes")]
     pub evaluations: Option<u32>,
-    /// Search for this long instead
+    /// Take about this long instead, half of it for the search and most of the rest for
+    /// cross-validation
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub minutes: Option<u32>,
     /// What the client that measured adds to every latency

@@ -30,7 +30,7 @@ use tailcut_study::drives::fit::{
     Candidate, FirstValues, PARAMETERS, Problem, RowFit, Search, Stopped, Structure, Trial, cross_validation,
     sensitivity, structure,
 };
-use tailcut_study::drives::rows::{DataSheet, data_sheets};
+use tailcut_study::drives::rows::{DataSheet, contradictions, data_sheets};
 use tailcut_study::drives::{MeasuredRow, Measurement, TestRun};
 
 /// Fits a drive, writes it to its file and prints to `out` what was found.
@@ -41,6 +41,9 @@ use tailcut_study::drives::{MeasuredRow, Measurement, TestRun};
 #[expect(clippy::missing_panics_doc, reason = "the best candidate has been run, so it is a drive")]
 pub fn calibrate(arguments: &CalibrateArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let (name, rows) = rows(arguments)?;
+    for contradiction in contradictions(&rows) {
+        crate::tell!("{contradiction}: the drive is fitted to the middle; leave out the row that is wrong");
+    }
     let sheet = sheet(arguments, &name)?;
     let setup = Setup::new(arguments, sheet, &rows)?;
     let (problem, start) = setup.problem(rows);
@@ -196,8 +199,10 @@ struct Calibration<'c> {
     interrupt: &'c Interrupt,
     pool: ThreadPool<'c>,
     progress: Progress,
-    /// Trials done.
+    /// Trials done, those of an interrupted search with the same record included.
     done: u64,
+    /// Trials that this process has run.
+    ran: u64,
     /// Candidates of the search; none where time ends it.
     evaluations: Option<usize>,
     minutes: Option<Duration>,
@@ -218,9 +223,10 @@ impl<'c> Calibration<'c> {
         let affordable = |share: f64, searches: usize| {
             (share * REQUESTS / problem.requests_per_candidate() / searches.max(1) as f64) as usize
         };
-        let of_search = affordable(0.5, 1).clamp(LEAST, most);
+        let of_search = affordable(SEARCH_SHARE, 1).clamp(LEAST, most);
         let evaluations = arguments.evaluations.map_or(of_search, |evaluations| evaluations as usize);
-        let of_validation = affordable(0.4, problem.rows.len().saturating_sub(1));
+        let searches = problem.rows.len().saturating_sub(1);
+        let of_validation = affordable(VALIDATION_SHARE, searches).clamp(LEAST, most_of_validation);
         let minutes = arguments.minutes.map(|minutes| Duration::from_secs(60 * u64::from(minutes)));
         Calibration {
             problem,
@@ -229,10 +235,11 @@ impl<'c> Calibration<'c> {
             pool: ThreadPool::new(arguments.jobs.map(usize::from), &NEVER),
             progress: Progress::counting("trials", "calibrate", None, arguments.quiet),
             done: 0,
+            ran: 0,
             evaluations: minutes.is_none().then_some(evaluations),
             minutes,
             started: Instant::now(),
-            of_validation: of_validation.clamp(LEAST, most_of_validation),
+            of_validation,
             seed: arguments.seed,
         }
     }
@@ -259,6 +266,9 @@ impl<'c> Calibration<'c> {
         let fits: Vec<RowFit> =
             search.fits(problem, &mut |trials| self.evaluate(trials))?.expect("there is a best candidate");
         let found = sensitivity(problem, &best, &mut |trials| self.evaluate(trials))?;
+        if let Some(minutes) = self.minutes {
+            self.of_validation = self.validation_until(minutes);
+        }
         let (seed, evaluations) = (self.seed, self.of_validation);
         let setup = self.setup;
         let of = |others| setup.problem(others);
@@ -276,9 +286,21 @@ impl<'c> Calibration<'c> {
         Ok(Fitted { results, best })
     }
 
+    /// Candidates of each search that leaves out a row, so that all of them end when `minutes` are over: as
+    /// many as the trials so far took the time for, and one generation at least.
+    fn validation_until(&self, minutes: Duration) -> usize {
+        let rows = self.problem.rows.len() as u64;
+        let of_search = rows.saturating_sub(1).max(1);
+        let left = minutes.saturating_sub(self.started.elapsed()).as_secs_f64();
+        let trials = left * self.ran as f64 / self.started.elapsed().as_secs_f64().max(1e-3);
+        ((trials / (rows * of_search) as f64) as usize).max(1)
+    }
+
     fn is_enough(&self, search: &Search) -> bool {
         let evaluations = search.record().evaluations();
-        let is_late = self.minutes.is_some_and(|most| evaluations > 0 && self.started.elapsed() >= most);
+        let is_late = self.minutes.is_some_and(|most| {
+            evaluations > 0 && self.started.elapsed() >= most.mul_f64(SEARCH_SHARE)
+        });
         is_late || self.evaluations.is_some_and(|wanted| evaluations >= wanted)
     }
 
@@ -286,7 +308,8 @@ impl<'c> Calibration<'c> {
     /// cross-validation.
     fn expect(&mut self, search: &Search) {
         let evaluations = search.record().evaluations();
-        let share = self.minutes.map(|most| self.started.elapsed().as_secs_f64() / most.as_secs_f64());
+        let share =
+            self.minutes.map(|most| self.started.elapsed().as_secs_f64() / most.mul_f64(SEARCH_SHARE).as_secs_f64());
         let by_time = share.filter(|share| *share > 0.0).map(|share| (evaluations as f64 / share) as usize);
         let of_search = self.evaluations.or(by_time).unwrap_or(evaluations).max(evaluations) as u64;
         let rows = self.problem.rows.len() as u64;
@@ -305,6 +328,7 @@ impl<'c> Calibration<'c> {
             return Err(Stopped);
         }
         self.done += trials.len() as u64;
+        self.ran += trials.len() as u64;
         Ok(found.into_iter().map(Option::flatten).collect())
     }
 }
@@ -315,5 +339,9 @@ const NEVER: fn() -> bool = || false;
 /// What a calibration may simulate without a count or a time: half an hour of two cores that serve 0.9
 /// million requests a second each.
 const REQUESTS: f64 = 3.2e9;
+/// The share of this, or of the minutes that are given, that the search may take, and the share of
+/// cross-validation; what is left is for the sensitivity of the parameters.
+const SEARCH_SHARE: f64 = 0.5;
+const VALIDATION_SHARE: f64 = 0.4;
 /// Candidates of a search at the least: two generations.
 const LEAST: usize = 24;

@@ -67,9 +67,10 @@ fn part(title: &str, rows: &[(&str, &Row)], notes: &mut Notes) -> String {
     text
 }
 
-/// Text of a cell: a bar in it does not end it.
+/// Text of a cell: neither a bar nor a line break in it ends it, and a terminal obeys no other control
+/// character.
 fn cell(text: &str) -> String {
-    text.replace('|', "\\|")
+    text.replace('|', "\\|").replace(char::is_control, " ")
 }
 
 /// The different notes in the order in which rows refer to them.

@@ -59,6 +59,12 @@ impl Entry {
         }
     }
 
+    /// Heads of the columns of a study's rows: of the figure to compare with, and of the simulation's. Other
+    /// studies than those of real drives compare with a paper.
+    pub fn heads(study: &str) -> [&'static str; 2] {
+        if study == real_drives::ID { ["measured", "predicted"] } else { ["paper", "measured"] }
+    }
+
     /// The study as a JSON object: name, title and source.
     pub fn to_json(self) -> Value {
         json!({ "study": self.id(), "title": self.title(), "source": self.source() })

@@ -225,7 +225,11 @@ fn table(study: &tailcut_study::Table) -> String {
         rows(study, &study.rows.iter().collect::<Vec<_>>(), &notes)
     } else {
         let shown = if given.is_empty() { String::new() } else { rows(study, &given, &notes) };
-        let which = if given.is_empty() { "" } else { " that the paper does not give" };
+        let which = match Entry::heads(&study.study) {
+            _ if given.is_empty() => "",
+            ["paper", _] => " that the paper does not give",
+            _ => " that were not measured",
+        };
         let title = format!("{}{which}", show_number_of(others.len() as u64, "figure"));
         shown + &folded(&title, &rows(study, &others, &notes))
     };
@@ -236,11 +240,12 @@ fn table(study: &tailcut_study::Table) -> String {
 
 fn rows(study: &tailcut_study::Table, rows: &[&Row], notes: &[&str]) -> String {
     let number = |title| (title, Column::Number);
+    let [given, ours] = Entry::heads(&study.study);
     let head = [
         ("case", Column::Text),
         ("quantity", Column::Text),
-        number("paper"),
-        number("measured"),
+        number(given),
+        number(ours),
         number("ratio"),
         ("holds", Column::Text),
         number("limit"),

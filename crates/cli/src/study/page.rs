@@ -23,8 +23,8 @@ pub fn list(studies: &[Entry], tone: ColorMode) -> String {
 pub fn table(entry: Entry, table: &Table, width: usize, tone: ColorMode) -> String {
     let width = width.min(PAGE);
     let notes = notes(&table.rows);
-    let mut text = format!("{}\n{}\n", head(entry, table, width, tone), rows(&table.rows, &notes, tone));
-    text += &legend(&table.rows, width);
+    let mut text = format!("{}\n{}\n", head(entry, table, width, tone), rows(table, &notes, tone));
+    text += &legend(table, width);
     if !notes.is_empty() {
         text.push('\n');
     }
@@ -49,14 +49,16 @@ fn head(entry: Entry, table: &Table, width: usize, tone: ColorMode) -> String {
     format!("{heading}\n{}\n{notes}", tone.paint(TextRole::Faint, &source))
 }
 
-fn rows(rows: &[Row], notes: &[&str], tone: ColorMode) -> String {
+fn rows(study: &Table, notes: &[&str], tone: ColorMode) -> String {
+    let rows = &study.rows;
+    let [given, ours] = Entry::heads(&study.study);
     let right = |title| (title, Align::Right);
     let left = |title| (title, Align::Left);
     let head = [
         left("case"),
         left("quantity"),
-        right("paper"),
-        right("measured"),
+        right(given),
+        right(ours),
         right("ratio"),
         left("holds"),
         right("limit"),
@@ -90,12 +92,17 @@ fn rows(rows: &[Row], notes: &[&str], tone: ColorMode) -> String {
 }
 
 /// What the signs among these rows mean, in a line; empty if there are none.
-fn legend(rows: &[Row], width: usize) -> String {
+fn legend(study: &Table, width: usize) -> String {
+    let rows = &study.rows;
+    let within = match Entry::heads(&study.study) {
+        ["paper", _] => "holds: within a quarter (\u{b1}25 %) of the paper's figure",
+        _ => "holds: within a quarter (\u{b1}25 %) of the measured figure",
+    };
     let has = |is_so: &dyn Fn(&Row) -> bool| rows.iter().any(is_so);
     let bounded = |row: &Row| matches!(row.sense(), Some(Sense::AtLeast | Sense::AtMost));
     let equal = |row: &Row| row.holds().is_some() && row.sense() == Some(Sense::Equal);
     let meanings = [
-        (has(&equal), "holds: within a quarter (\u{b1}25 %) of the paper's figure"),
+        (has(&equal), within),
         (has(&bounded), "\u{2265}, \u{2264}: a bound"),
         (has(&|row| row.basis == Some(Basis::Derived)), "~: the paper does not print it"),
         (

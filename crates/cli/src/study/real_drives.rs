@@ -118,14 +118,20 @@ fn points(
     options: &Options,
     measured: &[MeasuredRow],
 ) -> Result<Vec<Point>, Failure> {
-    if let Some(file) = &given.points {
-        return rows::points(&read(file)?).map_err(|errors| in_file(file, &errors));
-    }
     let of_row = |row: &MeasuredRow| Point { drive: row.drive.clone(), load: row.load };
-    Ok(match measured {
-        [] => real_drives::default_points(options.quick),
-        rows => rows.iter().map(of_row).collect(),
-    })
+    let all = match (&given.points, measured) {
+        (Some(file), _) => rows::points(&read(file)?).map_err(|errors| in_file(file, &errors))?,
+        (None, []) => real_drives::default_points(options.quick),
+        (None, rows) => rows.iter().map(of_row).collect(),
+    };
+    // A file of repeated measurements names a point several times; the runs would be the same.
+    let mut points: Vec<Point> = Vec::new();
+    for point in all {
+        if !points.contains(&point) {
+            points.push(point);
+        }
+    }
+    Ok(points)
 }
 
 /// The rows of a file of measurements.

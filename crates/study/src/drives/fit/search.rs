@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug)]
 pub struct Search {
     seed: u64,
+    start: Candidate,
     evolution: Evolution,
     record: Record,
     best: Option<Best>,
@@ -20,7 +21,7 @@ pub struct Search {
 pub struct Best {
     /// The parameters of the best candidate.
     pub candidate: Candidate,
-    /// Mean cost of the best candidate over all rows.
+    /// Mean cost of the best candidate over all rows, with what its distance from the start costs.
     pub cost: f64,
 }
 
@@ -45,9 +46,11 @@ impl Search {
     pub const SPREAD: f64 = 0.12;
 
     /// A search that begins at `start`, with a standard deviation of `spread` of the way between the bounds
-    /// in each parameter.
+    /// in each parameter. Of candidates that fit equally well it prefers the one nearest to `start`: a
+    /// parameter that no row pins stays at its first value, and does not follow the noise of trials.
     pub fn new(start: Candidate, spread: f64, seed: u64) -> Search {
-        Search { seed, evolution: Evolution::new(start, spread), record: Record::default(), best: None }
+        let evolution = Evolution::new(start.clone(), spread);
+        Search { seed, start, evolution, record: Record::default(), best: None }
     }
 
     /// The search that began with the same arguments and has this record. A record of generations of another
@@ -96,12 +99,17 @@ impl Search {
     }
 
     fn learn(&mut self, candidates: &[Candidate], costs: &[f64]) {
-        for (candidate, &cost) in candidates.iter().zip(costs) {
+        let ridge = |candidate: &Candidate| -> f64 {
+            candidate.iter().zip(&self.start).map(|(at, start)| (at - start) * (at - start)).sum()
+        };
+        let with_ridge = |(candidate, cost): (&Candidate, &f64)| cost + RIDGE * ridge(candidate);
+        let all: Vec<f64> = candidates.iter().zip(costs).map(with_ridge).collect();
+        for (candidate, &cost) in candidates.iter().zip(&all) {
             if self.best.as_ref().is_none_or(|best| cost < best.cost) {
                 self.best = Some(Best { candidate: candidate.clone(), cost });
             }
         }
-        self.evolution.learn(candidates, costs);
+        self.evolution.learn(candidates, &all);
         self.record.generations.push(costs.iter().map(|cost| cost.to_bits()).collect());
     }
 
@@ -128,3 +136,7 @@ impl Search {
         Ok(problem.evaluate(std::slice::from_ref(&best.candidate), evaluate)?.pop())
     }
 }
+
+/// Cost of a parameter at the other of its bounds than the one it began at (ridge regression's penalty). A
+/// tenth of the way costs 0.001, less than a figure that is wrong by 1 %.
+const RIDGE: f64 = 0.1;

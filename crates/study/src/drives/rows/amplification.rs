@@ -15,10 +15,10 @@ pub(super) fn rows(text: &str) -> Result<Vec<MeasuredRow>, RowErrors> {
 fn row(sheet: &mut Sheet, line: Line) -> MeasuredRow {
     let Point { drive, load } = point(sheet, line);
     let measured = sheet.needed_number(line, COLUMN);
-    if measured < 1.0 {
+    if let Some(measured) = measured.filter(|measured| *measured < 1.0) {
         sheet.add_error(line, format!("'{COLUMN}' is {measured}"), "it is 1 without collection".into());
     }
-    MeasuredRow { write_amplification: Some(measured), ..MeasuredRow::of(drive, load) }
+    MeasuredRow { write_amplification: measured, ..MeasuredRow::of(drive, load) }
 }
 
 /// The point of a line.
@@ -30,11 +30,12 @@ pub(super) fn point(sheet: &mut Sheet, line: Line) -> Point {
         sheet.add_error(line, reason, format!("the patterns are {}", WritePattern::NAMES.join(", ")));
         WritePattern::Uniform
     });
-    let fill_percent = sheet.needed_number(line, "fill_percent");
-    if !(1.0..=100.0).contains(&fill_percent) {
+    let fill_percent = sheet.needed_number(line, "fill_percent").unwrap_or(FULL);
+    if !(1.0..=FULL).contains(&fill_percent) {
         sheet.add_error(line, format!("a fill of {fill_percent} %"), "it can be 1 to 100".into());
     }
     Point { drive, load: Load::Amplification(Amplification { pattern, fill_percent }) }
 }
 
 const COLUMN: &str = "write_amplification";
+const FULL: f64 = 100.0;

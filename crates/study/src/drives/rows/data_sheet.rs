@@ -30,7 +30,7 @@ pub fn data_sheets(text: &str) -> Result<Vec<DataSheet>, RowErrors> {
         .lines()
         .map(|line| {
             let capacity_gb = sheet.needed_number(line, "capacity_gb");
-            if capacity_gb == 0.0 {
+            if capacity_gb == Some(0.0) {
                 sheet.add_error(
                     line,
                     "a drive of 0 GB".into(),
@@ -39,7 +39,7 @@ pub fn data_sheets(text: &str) -> Result<Vec<DataSheet>, RowErrors> {
             }
             DataSheet {
                 drive: sheet.needed_text(line, "drive"),
-                capacity_gb,
+                capacity_gb: capacity_gb.unwrap_or(0.0),
                 sequential_read_mb_s: sheet.number_in(line, "sequential_read_mb_s"),
                 sequential_write_mb_s: sheet.number_in(line, "sequential_write_mb_s"),
                 random_read_iops: sheet.number_in(line, "random_read_iops"),

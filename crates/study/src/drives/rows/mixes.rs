@@ -25,8 +25,8 @@ fn row(sheet: &mut Sheet, line: Line) -> MeasuredRow {
     }
     let Point { drive, load } = point(sheet, line);
     MeasuredRow {
-        reads_per_s: Some(sheet.needed_number(line, "read_iops")),
-        writes_per_s: Some(sheet.needed_number(line, "write_iops")),
+        reads_per_s: sheet.needed_number(line, "read_iops"),
+        writes_per_s: sheet.needed_number(line, "write_iops"),
         reads: percentiles(sheet, line, "read"),
         writes: percentiles(sheet, line, "write"),
         filled_ppm: filled.map(|percent| (percent * 1e4) as u32),
@@ -36,15 +36,10 @@ fn row(sheet: &mut Sheet, line: Line) -> MeasuredRow {
 
 /// The point of a line.
 pub(super) fn point(sheet: &mut Sheet, line: Line) -> Point {
-    let reads = sheet.needed_number(line, "reads_percent");
-    if reads > 100.0 {
-        sheet.add_error(line, format!("{reads} % of the requests read"), "it can be 0 to 100".into());
-    }
-    let depth = sheet.needed_number(line, "depth");
-    if !(1.0..=65_536.0).contains(&depth) {
-        sheet.add_error(line, format!("a depth of {depth}"), "it can be 1 to 65536".into());
-    }
-    let load = Mix { reads_percent: reads as u32, depth: depth as u32 };
+    let load = Mix {
+        reads_percent: sheet.needed_count(line, "reads_percent", 0..=100),
+        depth: sheet.needed_count(line, "depth", 1..=65_536),
+    };
     Point { drive: sheet.text(line, "drive").unwrap_or_default().to_string(), load: Load::Mix(load) }
 }
 

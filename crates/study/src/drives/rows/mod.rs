@@ -5,11 +5,13 @@
 //! wrong with a file is reported at once, with its line, the reason and a remedy.
 
 mod amplification;
+mod contradictions;
 mod data_sheet;
 mod mixes;
 mod random_writes;
 mod sheet;
 
+pub use contradictions::contradictions;
 pub use data_sheet::{DataSheet, data_sheets};
 pub use sheet::{RowError, RowErrors};
 

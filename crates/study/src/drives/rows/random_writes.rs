@@ -31,12 +31,12 @@ fn needed_percentiles() -> impl Iterator<Item = String> {
 
 fn row(sheet: &mut Sheet, line: Line) -> MeasuredRow {
     let offered = offered(sheet, line);
-    let client = RandomWrites { offered };
+    let client = RandomWrites { offered: offered.unwrap_or(LEAST_OFFERED) };
     let row = MeasuredRow {
         reads: percentiles(sheet, line, "r"),
         writes: percentiles(sheet, line, "w"),
-        reads_per_s: Some(sheet.needed_number(line, "reads_per_s")),
-        writes_per_s: Some(sheet.needed_number(line, "writes_per_s")),
+        reads_per_s: sheet.needed_number(line, "reads_per_s"),
+        writes_per_s: sheet.needed_number(line, "writes_per_s"),
         ..MeasuredRow::of(sheet.needed_text(line, "drive"), Load::RandomWrites(client))
     };
     let (reads, writes) = client.demand();
@@ -44,7 +44,7 @@ fn row(sheet: &mut Sheet, line: Line) -> MeasuredRow {
         [("reads_per_s", row.reads_per_s, reads), ("writes_per_s", row.writes_per_s, writes)]
     {
         let Some(reached) = reached else { continue };
-        if reached > demand * EXCEEDED_BY {
+        if offered.is_some() && reached > demand * EXCEEDED_BY {
             let reason =
                 format!("'{column}' is {reached:.0}, and the client asks for {demand:.0} at this rate");
             sheet.add_error(
@@ -62,25 +62,31 @@ fn row(sheet: &mut Sheet, line: Line) -> MeasuredRow {
 
 /// The point of a line.
 pub(super) fn point(sheet: &mut Sheet, line: Line) -> Point {
-    let offered = offered(sheet, line);
+    let offered = offered(sheet, line).unwrap_or(LEAST_OFFERED);
     Point { drive: sheet.needed_text(line, "drive"), load: Load::RandomWrites(RandomWrites { offered }) }
 }
 
-fn offered(sheet: &mut Sheet, line: Line) -> RequestRate {
-    let offered = sheet.needed_number(line, "offered");
-    if !(5_001.0..=1e8).contains(&offered) {
+/// The rate of a line; `None` after an error.
+fn offered(sheet: &mut Sheet, line: Line) -> Option<RequestRate> {
+    let offered = sheet.needed_number(line, "offered")?;
+    if !(LEAST_OFFERED.0 as f64..=1e8).contains(&offered) {
         let reason =
             format!("an offered rate of {offered} leaves nothing for the six threads beside the first");
         sheet.add_error(line, reason, "it must be above 5000, in requests per second".into());
+        return None;
     }
-    RequestRate(offered as u64)
+    Some(RequestRate(offered as u64))
 }
 
 /// The percentiles of reads (`r`) or writes (`w`) of a line, checked.
 fn percentiles(sheet: &mut Sheet, line: Line, kind: &str) -> [Option<f64>; PERCENTILES.len()] {
     let column = |percentile: &Percentile| format!("{kind}_{}", percentile.name);
     let micros = PERCENTILES.map(|percentile| sheet.number_in(line, &column(&percentile)));
-    let requests = sheet.needed_number(line, "measured_reads") as u64;
+    // Of writes there are as many; a cell that is no number is complained of once.
+    let requests = match kind {
+        "r" => sheet.needed_number(line, "measured_reads"),
+        _ => sheet.text(line, "measured_reads").and_then(|text| text.parse().ok()),
+    };
     let mut last: Option<(&Percentile, f64)> = None;
     for (percentile, micros) in PERCENTILES.iter().zip(micros) {
         let Some(micros) = micros else { continue };
@@ -89,8 +95,9 @@ fn percentiles(sheet: &mut Sheet, line: Line, kind: &str) -> [Option<f64>; PERCE
             let reason = format!("'{name}' is {micros} and '{lower}' is {above}: percentiles never descend");
             sheet.add_error(line, reason, "check the order of the columns".into());
         }
-        let beyond = percentile.requests_beyond(requests);
+        let beyond = requests.map_or(LEAST_BEYOND, |requests| percentile.requests_beyond(requests as u64));
         if beyond < LEAST_BEYOND && percentile.percent < 100.0 {
+            let requests = requests.unwrap_or(0.0);
             let name = column(percentile);
             let reason = format!(
                 "'{name}' rests on {beyond:.1} of {requests} requests; {LEAST_BEYOND} at least are needed"
@@ -112,6 +119,8 @@ fn percentiles(sheet: &mut Sheet, line: Line, kind: &str) -> [Option<f64>; PERCE
     micros
 }
 
+/// The least rate of all threads: the first alone has 5,000 requests a second.
+const LEAST_OFFERED: RequestRate = RequestRate(5_001);
 const COLUMNS: [&str; 5] = ["drive", "offered", "reads_per_s", "writes_per_s", "measured_reads"];
 /// The percentiles whose columns may not be missing, in per cent.
 const NEEDED: std::ops::RangeInclusive<f64> = 50.0..=99.99;

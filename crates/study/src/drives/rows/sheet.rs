@@ -1,6 +1,7 @@
 //! A CSV file with named columns.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 /// What is wrong with a file of rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,13 +153,25 @@ impl Sheet {
         }
     }
 
-    /// A number that may not be missing; 0 after an error.
-    pub(super) fn needed_number(&mut self, line: Line, column: &str) -> f64 {
+    /// A number that may not be missing; `None` after an error.
+    pub(super) fn needed_number(&mut self, line: Line, column: &str) -> Option<f64> {
         if self.text(line, column).is_none() {
             self.needed_text(line, column);
-            return 0.0;
+            return None;
         }
-        self.number_in(line, column).unwrap_or(0.0)
+        self.number_in(line, column)
+    }
+
+    /// A whole number within `range` that may not be missing; the first of the range after an error.
+    pub(super) fn needed_count(&mut self, line: Line, column: &str, range: RangeInclusive<u32>) -> u32 {
+        let Some(number) = self.needed_number(line, column) else { return *range.start() };
+        let bounds = f64::from(*range.start())..=f64::from(*range.end());
+        if bounds.contains(&number) && number.fract() == 0.0 {
+            return number as u32;
+        }
+        let remedy = format!("it can be a whole number, {} to {}", range.start(), range.end());
+        self.add_error(line, format!("'{column}' is {number}"), remedy);
+        *range.start()
     }
 
     /// Adds an error in a line.

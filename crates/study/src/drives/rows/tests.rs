@@ -110,6 +110,17 @@ fn all_errors_are_reported_at_once() {
 }
 
 #[test]
+fn a_cell_that_is_no_number_is_one_error() {
+    for (cell, bad) in [("10000,", "many,"), ("5050,", "many,"), ("9950,", "many,"), (",1000000", ",many")] {
+        let line = GOOD.replacen(cell, bad, 1);
+        assert_ne!(line, GOOD, "{cell}");
+        assert_eq!(errors(&[COLUMNS, &line]).len(), 1, "{line}");
+    }
+    let found = points("reads_percent,depth\n50,deep\n").expect_err("no number");
+    assert_eq!(found.0.len(), 1, "{found}");
+}
+
+#[test]
 fn mixes_and_amplification_have_columns_of_their_own() {
     let mixes = "reads_percent,depth,read_iops,write_iops,read_p50,read_p99,write_p50\n50,16,59000,58000,185,1020,13.6\n";
     let rows = measured(mixes).expect("a good file");
@@ -120,6 +131,8 @@ fn mixes_and_amplification_have_columns_of_their_own() {
     );
     let bad = measured(&mixes.replace("50,16", "150,0")).expect_err("a bad file");
     assert_eq!(bad.0.len(), 2, "{bad}");
+    let bad = measured(&mixes.replace("50,16", "50,1.5")).expect_err("no depth is a half");
+    assert_eq!(bad.to_string(), "line 2: 'depth' is 1.5; it can be a whole number, 1 to 65536");
 
     let amplification = "drive,pattern,fill_percent,write_amplification\nx,80/20,70,2.5\n";
     let rows = measured(amplification).expect("a good file");

@@ -1,0 +1,56 @@
+//! Measured rows that no drive can have measured in one state.
+
+use super::MeasuredRow;
+use crate::drives::comparison::{Quantity, quantities};
+
+/// Rows of the same drive under the same load with a figure that differs by more than [`REPEATED`]: one clause
+/// for each pair, of the figure that differs most. Rows are counted from 1.
+pub fn contradictions(rows: &[MeasuredRow]) -> Vec<String> {
+    let mut found = Vec::new();
+    for (later, row) in rows.iter().enumerate() {
+        for (earlier, other) in rows[..later].iter().enumerate() {
+            if row.load != other.load || row.drive != other.drive {
+                continue;
+            }
+            let differing = quantities().filter(is_settled).filter_map(|quantity| {
+                let (a, b) = (quantity.measured(other)?, quantity.measured(row)?);
+                let error = quantity.error(a, b);
+                (error > f64::ln(REPEATED)).then_some((error, quantity, a, b))
+            });
+            if let Some((_, quantity, a, b)) = differing.max_by(|a, b| a.0.total_cmp(&b.0)) {
+                found.push(format!(
+                    "rows {} and {} are of the same load ({}), and {quantity} is {a} and {b}",
+                    earlier + 1,
+                    later + 1,
+                    row.load
+                ));
+            }
+        }
+    }
+    found
+}
+
+/// Whether two runs of a drive agree in a quantity: its slowest requests are others each time.
+fn is_settled(quantity: &Quantity) -> bool {
+    !matches!(quantity, Quantity::Read(of) | Quantity::Write(of) if of.percent > 99.9)
+}
+
+/// How far two measurements of one load may be from each other, as a factor.
+const REPEATED: f64 = 2.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drives::rows::measured;
+
+    #[test]
+    fn repeated_rows_may_differ_a_little_and_others_as_they_like() {
+        let head = "reads_percent,depth,read_iops,write_iops,read_p50";
+        let of = |rows: &str| contradictions(&measured(&format!("{head}\n{rows}")).expect("good rows"));
+        assert!(of("100,1,10000,0,80\n100,1,10500,0,76\n100,4,30000,0,800\n").is_empty());
+        let found = of("100,1,10000,0,80\n100,4,30000,0,90\n100,1,9000,0,270\n");
+        assert_eq!(found.len(), 1);
+        assert!(found[0].starts_with("rows 1 and 3 are of the same load"), "{found:?}");
+        assert!(found[0].ends_with("read p50 is 80 and 270"), "{found:?}");
+    }
+}
