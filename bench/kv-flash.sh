@@ -19,10 +19,11 @@ rounds=${1:-5} seconds=${2:-3} folder=${3:-${TMPDIR:-/tmp}}
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 tailcut=${TAILCUT:-${CARGO_TARGET_DIR:-target}/release/tailcut}
 PATH="$PATH:/usr/sbin"
-for tool in memcached "$tailcut"; do
+for tool in "$tailcut"; do
     command -v "$tool" >/dev/null || { echo "$tool is missing" >&2; exit 1; }
 done
 
+read -r memcached name < <(bench/memcached)
 place=$(mktemp -d "$folder/kv-flash.XXXXXX")
 pids=() groups=()
 finish() {
@@ -70,11 +71,11 @@ servers=(extstore ours threads)
 for size in 1024 4096; do
     fallocate -l 2G "$place/ours$size.flash"
     fallocate -l 2G "$place/threads$size.flash"
-    start "extstore$size" memcached "${as_user[@]}" -m "$megabytes" -s "$place/extstore$size" -o "ext_path=$place/extstore$size.flash:2G,slab_automove=2,ext_max_sleep=1000"
+    start "extstore$size" "$memcached" "${as_user[@]}" -m "$megabytes" -s "$place/extstore$size" -o "ext_path=$place/extstore$size.flash:2G,slab_automove=2,ext_max_sleep=1000"
     declare "pid_extstore$size=$server"
     start "ours$size" "$tailcut" serve kv --quiet --device "$place/ours$size.flash" -m "$megabytes" -s "$place/ours$size"
     declare "pid_ours$size=$server"
-    start "threads$size" "$tailcut" serve kv --quiet --device "$place/threads$size.flash" -m "$megabytes" -t 2 --pin -s "$place/threads$size"
+    start "threads$size" "$tailcut" serve kv --quiet --device "$place/threads$size.flash" -m "$megabytes" -t 2 -s "$place/threads$size"
     declare "pid_threads$size=$server"
     items=$((4 * megabytes * 1024 * 1024 / (size + 70)))
     for name in "${servers[@]}"; do
@@ -113,6 +114,8 @@ for ((round = 1; round <= rounds; round++)); do
     done
 done
 
+"$tailcut" --version
+echo "extstore of $name; $rounds rounds of $seconds s"
 awk -F'|' -v rounds="$rounds" '
     function median(list, n,    i, j, t) {
         for (i = 2; i <= n; i++) for (j = i; j > 1 && list[j] < list[j-1]; j--) { t = list[j]; list[j] = list[j-1]; list[j-1] = t }
