@@ -128,7 +128,8 @@ impl Study for Ycsb {
             scenario.device.buffer.capacitor = false;
             run(volatile(shape), scenario)
         });
-        let all = READINGS.into_iter().flat_map(|reading| reading.mixes().iter().map(move |&mix| (reading, mix)));
+        let all =
+            READINGS.into_iter().flat_map(|reading| reading.mixes().iter().map(move |&mix| (reading, mix)));
         all.flat_map(|(reading, mix)| of(reading, mix)).chain(flushed).collect()
     }
 
@@ -180,7 +181,8 @@ fn throughput(done: &[Measured], reading: Reading, mix: Mix) -> Vec<Row> {
     let ratio = |of: Shape| per_second(SWAN) / per_second(of);
     let is_load = mix == Mix::Load;
     let row = |of: Shape, name: &str| {
-        Row::new(reading.case(SWAN), format!("{quantity} / {name}"), "x", ratio(of)).of_reading(reading.name())
+        Row::new(reading.case(SWAN), format!("{quantity} / {name}"), "x", ratio(of))
+            .of_reading(reading.name())
     };
     rows.push(row(RAID4, "RAID4").at_least(is_load.then_some(4.0)).explain(LOAD));
     rows.push(row(RAID5, "RAID5").at_least(is_load.then_some(4.0)).explain(LOAD));

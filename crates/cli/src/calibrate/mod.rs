@@ -298,9 +298,9 @@ impl<'c> Calibration<'c> {
 
     fn is_enough(&self, search: &Search) -> bool {
         let evaluations = search.record().evaluations();
-        let is_late = self.minutes.is_some_and(|most| {
-            evaluations > 0 && self.started.elapsed() >= most.mul_f64(SEARCH_SHARE)
-        });
+        let is_late = self
+            .minutes
+            .is_some_and(|most| evaluations > 0 && self.started.elapsed() >= most.mul_f64(SEARCH_SHARE));
         is_late || self.evaluations.is_some_and(|wanted| evaluations >= wanted)
     }
 
@@ -308,8 +308,9 @@ impl<'c> Calibration<'c> {
     /// cross-validation.
     fn expect(&mut self, search: &Search) {
         let evaluations = search.record().evaluations();
-        let share =
-            self.minutes.map(|most| self.started.elapsed().as_secs_f64() / most.mul_f64(SEARCH_SHARE).as_secs_f64());
+        let share = self
+            .minutes
+            .map(|most| self.started.elapsed().as_secs_f64() / most.mul_f64(SEARCH_SHARE).as_secs_f64());
         let by_time = share.filter(|share| *share > 0.0).map(|share| (evaluations as f64 / share) as usize);
         let of_search = self.evaluations.or(by_time).unwrap_or(evaluations).max(evaluations) as u64;
         let rows = self.problem.rows.len() as u64;

@@ -3,8 +3,8 @@
 use super::MeasuredRow;
 use crate::drives::comparison::{Quantity, quantities};
 
-/// Rows of the same drive under the same load with a figure that differs by more than [`REPEATED`]: one clause
-/// for each pair, of the figure that differs most. Rows are counted from 1.
+/// Rows of the same drive under the same load with a figure that differs by more than [`REPEATED`]: one
+/// clause for each pair, of the figure that differs most. Rows are counted from 1.
 pub fn contradictions(rows: &[MeasuredRow]) -> Vec<String> {
     let mut found = Vec::new();
     for (later, row) in rows.iter().enumerate() {
