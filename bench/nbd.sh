@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # How quick the block server is, against the quickest forms of two others: nbdkit's memory plugin with one thread (-t 1; its
 # default is 16 threads), and qemu-storage-daemon on a null-co node, which stores nothing and copies nothing. 4 KiB random reads
-# over a unix socket from 256 MiB that were written before. Needs fio with its nbd engine, nbdkit, qemu-storage-daemon, and a
+# and 128 KiB random writes over a unix socket, of 256 MiB that were written before. Needs fio with its nbd engine, nbdkit, qemu-storage-daemon, and a
 # release build of tailcut.
 #
 #     bench/nbd.sh [ROUNDS [SECONDS]]        7 rounds of 2 s each by default
@@ -53,6 +53,11 @@ fio_reads() {
     with_fio "$1" "$2" --rw=randread --bs=4k --time_based --runtime="$seconds"
     grep '^3;' "$place/terse" | cut -d';' -f8
 }
+# Writes of 128 KiB per second.
+fio_writes() {
+    with_fio "$1" "$2" --rw=randwrite --bs=128k --time_based --runtime="$seconds"
+    grep '^3;' "$place/terse" | cut -d';' -f49
+}
 our_reads() {
     "$tailcut" bench block --unix "$place/$1" --depth "$2" --time "${seconds}s" --json - |
         sed -n 's/.*"iops": *\([0-9.]*\).*/\1/p'
@@ -76,6 +81,8 @@ cases=(
     "fio, depth 32|fio_reads|nbdkit|32" "fio, depth 32|fio_reads|qemu|32" "fio, depth 32|fio_reads|ours|32"
     "fio, depth 1|fio_reads|nbdkit|1" "fio, depth 1|fio_reads|qemu|1" "fio, depth 1|fio_reads|ours|1"
     "fio, depth 1, busy polling|fio_reads|spin|1"
+    "fio, 128 KiB writes, depth 4|fio_writes|nbdkit|4" "fio, 128 KiB writes, depth 4|fio_writes|qemu|4"
+    "fio, 128 KiB writes, depth 4|fio_writes|ours|4"
     "batches, depth 32|our_reads|nbdkit|32" "batches, depth 32|our_reads|qemu|32" "batches, depth 32|our_reads|ours|32"
 )
 : >"$place/rows"
@@ -103,7 +110,7 @@ awk -F'|' -v quiet="$quiet" -v rounds="$rounds" '
     END {
         for (r = 1; r <= rounds; r++) if (others[r] <= quiet) left++
         all = left < 3
-        printf "%-28s %-8s %10s %10s %10s %9s  others %s\n", "4 KiB random reads", "server", "reads/s", "to nbdkit", "to qemu", "cpu", all ? "" : "(quiet rounds only)"
+        printf "%-28s %-8s %10s %10s %10s %9s  others %s\n", "4 KiB reads, 128 KiB writes", "server", "per second", "to nbdkit", "to qemu", "cpu", all ? "" : "(quiet rounds only)"
         for (c = 1; c <= count; c++) {
             split(keys[c], part, "|"); n = 0
             base = part[1] ~ /busy/ ? "fio, depth 1|" : part[1] "|"
