@@ -10,7 +10,9 @@ What there is:
 
 - :func:`run`: one scenario, simulated; the result is a :class:`Run`;
 - :func:`compare`: every combination of settings, on all cores or over a Dask cluster; a :class:`Comparison`;
-- :func:`studies` and :func:`study`: tables and figures of papers, measured again; a :class:`StudyResult`;
+- :func:`studies` and :func:`study`: tables and figures of papers, measured again, on all cores or over a Dask
+  cluster; a :class:`StudyResult`;
+- :func:`calibrate`: a drive fitted to measurements, likewise; a :class:`Calibration`;
 - :func:`trace`: a recorded trace; a :class:`Trace`;
 - :class:`Disk`: a disk with a simulated drive inside, and its faults, for tests of databases;
 - :func:`keys`, :func:`presets` and :func:`resolved`: what a scenario can say.
@@ -20,6 +22,7 @@ of virtual time, sizes in bytes, sectors have 512 bytes. What goes wrong is a :c
 :class:`ScenarioError` is one that names the place of wrong input and what would be right there.
 """
 
+from ._calibrate import Calibration, calibrate
 from ._comparison import Comparison, compare
 from ._run import Run, resolved, run
 from ._scenario import keys, presets
@@ -29,6 +32,7 @@ from ._tailcut import Completion, Disk, ScenarioError, TailcutError, __version__
 from ._trace import Trace, trace
 
 __all__ = [
+    "Calibration",
     "Comparison",
     "Completion",
     "Disk",
@@ -40,6 +44,7 @@ __all__ = [
     "TailcutError",
     "Trace",
     "__version__",
+    "calibrate",
     "compare",
     "keys",
     "presets",

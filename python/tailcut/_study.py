@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from os import PathLike
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from . import _tailcut
 from ._progress import Progress, told
 from ._table import Table, markup
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 _KINDS = {
     "case": str,
@@ -41,27 +45,82 @@ def studies() -> list[StudyTitle]:
     return [StudyTitle(one["study"], one["title"], one["source"]) for one in json.loads(_tailcut.studies())]
 
 
+@overload
 def study(
-    id: str,  # what the command calls it
+    id: str,
+    *,
+    quick: bool = ...,
+    seed: int = ...,
+    traces: str | PathLike[str] | None = ...,
+    jobs: int | None = ...,
+    progress: Progress = ...,
+    client: Client | None = ...,
+) -> StudyResult: ...
+
+
+@overload
+def study(
+    id: Sequence[str],
+    *,
+    quick: bool = ...,
+    seed: int = ...,
+    traces: str | PathLike[str] | None = ...,
+    jobs: int | None = ...,
+    progress: Progress = ...,
+    client: Client | None = ...,
+) -> list[StudyResult]: ...
+
+
+def study(
+    id: str | Sequence[str],  # what the command calls it
     *,
     quick: bool = False,
     seed: int = 1,
     traces: str | PathLike[str] | None = None,
     jobs: int | None = None,
     progress: Progress = None,
-) -> StudyResult:
+    client: Client | None = None,
+) -> StudyResult | list[StudyResult]:
     """Measures a table or figure of a paper again, on all cores; or tests a simulated drive (``pts-lat`` and others).
 
-    :param id: its name; see :func:`studies`.
+    :param id: its name, or a list of names for a list of results; see :func:`studies`.
     :param quick: fewer cases and shorter runs: seconds instead of minutes.
     :param seed: seed of every random stream.
     :param traces: the folder of recorded traces, for studies that can use them.
-    :param jobs: how many runs at a time; one for each core when left out.
-    :param progress: as in :func:`run`, in runs; for the test of a drive in loads.
+    :param jobs: how many runs at a time; one for each core when left out, with ``client`` one for each thread of
+        a worker.
+    :param progress: as in :func:`run`, in runs; for the test of a drive in loads, for a list in studies.
+    :param client: a ``Client`` of Dask: each study is done whole by one worker of its cluster, and its result is
+        that of this machine to the byte; a worker that has another version of tailcut is refused.
     :raises ScenarioError: a study that there is not; the text has the names of all.
     """
-    with told(progress, id, "runs") as tell:
-        return StudyResult(_tailcut.study(id, quick, seed, traces, jobs, tell))
+    ids = [id] if isinstance(id, str) else list(id)
+    folder = None if traces is None else fspath(traces)
+    if client is not None:
+        from ._dask import map_on
+
+        jobs_of = [(one, quick, seed, folder, jobs) for one in ids]
+        with told(progress, "studies", "studies") as tell:
+            found = [_tailcut.Study.of(json) for json in map_on(client, _on_worker, jobs_of, tell)]
+    elif isinstance(id, str):
+        with told(progress, id, "runs") as tell:
+            found = [_tailcut.study(id, quick, seed, folder, jobs, tell)]
+    else:
+        found = []
+        with told(progress, "studies", "studies") as tell:
+            for done, one in enumerate(ids):
+                found.append(_tailcut.study(one, quick, seed, folder, jobs, None))
+                if tell is not None:
+                    tell(done + 1, len(ids))
+    results = [StudyResult(one) for one in found]
+    return results[0] if isinstance(id, str) else results
+
+
+def _on_worker(version: str, id: str, quick: bool, seed: int, traces: str | None, jobs: int | None) -> str:
+    from ._dask import refuse_other, threads
+
+    refuse_other(version)
+    return _tailcut.study(id, quick, seed, traces, jobs or threads(), None).json()
 
 
 class StudyResult:

@@ -13,6 +13,7 @@ mod away;
 mod cells;
 mod comparison;
 mod disk;
+mod fitting;
 mod frame;
 mod page;
 mod refusal;
@@ -69,6 +70,7 @@ fn _tailcut(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(comparison::run_job, module)?)?;
     module.add_function(wrap_pyfunction!(study::studies, module)?)?;
     module.add_function(wrap_pyfunction!(study::study, module)?)?;
+    module.add_function(wrap_pyfunction!(fitting::calibrate, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace_info, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace_requests, module)?)?;
     module.add_function(wrap_pyfunction!(frame::write_trace, module)?)?;

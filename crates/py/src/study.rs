@@ -2,7 +2,7 @@
 
 use crate::away::away;
 use crate::page;
-use crate::refusal::raised;
+use crate::refusal::{TailcutError, raised};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use tailcut::pts::Watcher;
@@ -64,6 +64,14 @@ pub(crate) fn study(
 
 #[pymethods]
 impl Study {
+    /// The study whose JSON this is: it was run elsewhere.
+    #[staticmethod]
+    fn of(json: &str) -> PyResult<Study> {
+        let table = serde_json::from_str(json)
+            .map_err(|error| TailcutError::new_err(format!("not a study of this version: {error}")))?;
+        Ok(Study { table })
+    }
+
     /// The rows as JSON, as `tailcut study run --json` writes them.
     fn json(&self) -> String {
         serde_json::to_string(&self.table).expect("plain data")

@@ -38,8 +38,35 @@ use tailcut_study::drives::{MeasuredRow, Measurement, TestRun};
 /// # Errors
 /// Invalid measurements or parameters, a damaged state of an earlier search, results that cannot be written,
 /// or [`Failure::Interrupted`].
-#[expect(clippy::missing_panics_doc, reason = "the best candidate has been run, so it is a drive")]
 pub fn calibrate(arguments: &CalibrateArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    output::check(None, &[&arguments.output])?;
+    let interrupt = Interrupt::listen()
+        .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
+    let results = fit(arguments, &interrupt, &mut |_, _| {})?;
+    print(&results, arguments, out)
+}
+
+/// As [`calibrate`], for programs: writes the drive to its file and returns the results as JSON, as `--json`
+/// writes them. `tell` hears how many trials are done, and of how many.
+///
+/// # Errors
+/// As [`calibrate`].
+#[expect(clippy::missing_panics_doc, reason = "plain data becomes JSON")]
+pub fn fit_to_json(
+    arguments: &CalibrateArguments,
+    interrupt: &Interrupt,
+    tell: &mut dyn FnMut(u64, u64),
+) -> Result<String, Failure> {
+    let results = fit(arguments, interrupt, tell)?;
+    Ok(serde_json::to_string(&results).expect("plain data"))
+}
+
+/// Fits a drive and writes it to its file.
+fn fit(
+    arguments: &CalibrateArguments,
+    interrupt: &Interrupt,
+    tell: &mut dyn FnMut(u64, u64),
+) -> Result<Results, Failure> {
     let (name, rows) = rows(arguments)?;
     for contradiction in contradictions(&rows) {
         crate::tell!("{contradiction}: the drive is fitted to the middle; leave out the row that is wrong");
@@ -48,16 +75,13 @@ pub fn calibrate(arguments: &CalibrateArguments, out: &mut dyn Write) -> Result<
     let setup = Setup::new(arguments, sheet, &rows)?;
     let (problem, start) = setup.problem(rows);
     problem.check().map_err(|error| Failure::Input(format!("calibrate: {error}")))?;
-    output::check(None, &[&arguments.output])?;
-    let interrupt = Interrupt::listen()
-        .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
     let state = State::new(&arguments.output, &problem, arguments.seed);
     let search = match state.load()? {
         Some(record) => Search::resume(start, Search::SPREAD, arguments.seed, &record)
             .ok_or_else(|| Failure::Input(format!("{} is damaged; remove it", state.path().display())))?,
         None => Search::new(start, Search::SPREAD, arguments.seed),
     };
-    let mut calibration = Calibration::new(&problem, &setup, arguments, &interrupt);
+    let mut calibration = Calibration::new(&problem, &setup, arguments, interrupt, tell);
     let found = calibration.run(search, &state);
     drop(calibration);
     let Some(Fitted { results, best }) = found? else {
@@ -72,10 +96,9 @@ pub fn calibrate(arguments: &CalibrateArguments, out: &mut dyn Write) -> Result<
     };
     let device = problem.device(&best).expect("the best candidate was run");
     let results = Results { drive: name, seed: arguments.seed, ..results };
-    print(&results, arguments, out)?;
     output::write_file(&arguments.output, drive::to_toml(&device, &results).as_bytes())?;
     state.remove();
-    Ok(())
+    Ok(results)
 }
 
 fn print(results: &Results, arguments: &CalibrateArguments, out: &mut dyn Write) -> Result<(), Failure> {
@@ -199,8 +222,11 @@ struct Calibration<'c> {
     interrupt: &'c Interrupt,
     pool: ThreadPool<'c>,
     progress: Progress,
-    /// Trials done, those of an interrupted search with the same record included.
+    /// Hears what the progress shows.
+    tell: &'c mut dyn FnMut(u64, u64),
+    /// Trials done, those of an interrupted search with the same record included, and expected in all.
     done: u64,
+    all: u64,
     /// Trials that this process has run.
     ran: u64,
     /// Candidates of the search; none where time ends it.
@@ -218,6 +244,7 @@ impl<'c> Calibration<'c> {
         setup: &'c Setup,
         arguments: &CalibrateArguments,
         interrupt: &'c Interrupt,
+        tell: &'c mut dyn FnMut(u64, u64),
     ) -> Calibration<'c> {
         let (most, most_of_validation) = if arguments.quick { (48, 24) } else { (400, 128) };
         let affordable = |share: f64, searches: usize| {
@@ -234,7 +261,9 @@ impl<'c> Calibration<'c> {
             interrupt,
             pool: ThreadPool::new(arguments.jobs.map(usize::from), &NEVER),
             progress: Progress::counting("trials", "calibrate", None, arguments.quiet),
+            tell,
             done: 0,
+            all: 0,
             ran: 0,
             evaluations: minutes.is_none().then_some(evaluations),
             minutes,
@@ -316,15 +345,19 @@ impl<'c> Calibration<'c> {
         let rows = self.problem.rows.len() as u64;
         let afterwards = 2 + 2 * self.problem.parameters.len() as u64;
         let of_validation = if rows > 1 { self.of_validation as u64 * (rows - 1) + 1 } else { 0 };
-        self.progress.expect(Some(rows * (of_search + afterwards + of_validation)));
+        self.all = rows * (of_search + afterwards + of_validation);
+        self.progress.expect(Some(self.all));
     }
 
     /// Runs a batch of trials on all cores.
     fn evaluate(&mut self, trials: &[Trial]) -> Result<Vec<Option<Measurement>>, Stopped> {
         let (interrupt, before) = (self.interrupt, self.done);
         let work = |trial: &Trial, _: &IsOver<'_>| trial.run(&|| interrupt.asked()).ok();
-        let progress = &mut self.progress;
-        let found = self.pool.run(trials, work, &mut |done| progress.count(before + done as u64));
+        let (progress, tell, all) = (&mut self.progress, &mut *self.tell, self.all);
+        let found = self.pool.run(trials, work, &mut |done| {
+            progress.count(before + done as u64);
+            tell(before + done as u64, all);
+        });
         if interrupt.asked() {
             return Err(Stopped);
         }

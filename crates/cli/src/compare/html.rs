@@ -1,7 +1,9 @@
 //! The page of a comparison: which point is best, and what each technique does alone and in company.
 
 use crate::compare::cells::counted;
-use crate::compare::page::{in_order, mark, ratio, short_names, shown, step, unjudged, unmeasured, volatile};
+use crate::compare::page::{
+    in_order, mark, ratio, short_names, shown, step, tied, unjudged, unmeasured, varies, volatile,
+};
 use crate::compare::results::{Effects, Head, Ineffective, Pair, Point, Results, Verdict};
 use crate::html::Page;
 use crate::html::markup::{Column, Table, chart, escape, folded};
@@ -58,9 +60,11 @@ fn lead(results: &Results) -> String {
         .iter()
         .map(|(value, what)| format!("<li><b>{}</b><span>{}</span></li>", escape(value), escape(what)))
         .collect();
-    let best = best.map_or(String::new(), |point| {
-        format!("<p>Best: <b>{}</b></p>\n", escape(&settings(results, point)))
-    });
+    let best = match (tied(results), best) {
+        (Some(note), _) => format!("<p>No point is best: {}.</p>\n", escape(&note)),
+        (None, Some(point)) => format!("<p>Best: <b>{}</b></p>\n", escape(&settings(results, point))),
+        (None, None) => String::new(),
+    };
     let version = escape(&results.version);
     format!(
         "<p class=\"soft\">tailcut {version}, {seeds}; ranked by {}.</p>\n{best}<ul \
@@ -95,10 +99,10 @@ fn of(point: &Point, head: &Head) -> String {
 
 fn ranking(results: &Results) -> String {
     let (names, heads) = (short_names(results), shown(results));
-    let mut head = vec![("", Column::Number)];
+    let mut head = vec![("rank", Column::Number)];
     head.extend(names.iter().map(|name| (name.as_str(), Column::Text)));
     head.extend(heads.iter().map(|head| (head.name.as_str(), Column::Number)));
-    head.push(("", Column::Text));
+    head.push(("remarks", Column::Text));
     let mut table = Table::new("Ranking", &head);
     for point in in_order(results).into_iter().take(ROWS) {
         let mut row = vec![point.rank.map_or(String::from("–"), |rank| rank.to_string())];
@@ -119,14 +123,12 @@ fn ranking(results: &Results) -> String {
 
 /// Two quantities of all points; the second one is chosen by buttons.
 fn scatter(results: &Results) -> String {
-    let others: Vec<&str> = shown(results)
-        .into_iter()
-        .map(|head| head.name.as_str())
-        .filter(|name| *name != results.by)
-        .collect();
-    let Some(&second) =
-        results.pareto.as_ref().map(|[_, second]| second.as_str()).as_ref().or(others.first())
-    else {
+    let others: Vec<&Head> = shown(results).into_iter().filter(|head| head.name != results.by).collect();
+    let asked_for = results.pareto.as_ref().map(|[_, second]| second.as_str());
+    // Points beside a constant would stand in a line.
+    let varied = others.iter().find(|head| varies(results, head)).or(others.first());
+    let others: Vec<&str> = others.iter().map(|head| head.name.as_str()).collect();
+    let Some(second) = asked_for.or(varied.map(|head| head.name.as_str())) else {
         return String::new();
     };
     let button = |name: &&str| {
@@ -213,8 +215,8 @@ fn pairs(results: &Results, of: &Effects) -> String {
     let text = |title| (title, Column::Text);
     let number = |title| (title, Column::Number);
     let head = [
-        text("pair"),
-        text(""),
+        text("one"),
+        text("the other"),
         number("alone"),
         number("alone"),
         number("together"),

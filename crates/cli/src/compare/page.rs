@@ -144,6 +144,7 @@ fn notes(results: &Results, top: usize, width: usize) -> String {
             "overloaded: slower than requests fall due; latencies grow with the length of the run".to_owned(),
         );
     }
+    notes.extend(tied(results));
     notes.extend(unmeasured(results));
     notes.extend(volatile(results));
     let is_done = |point: &Point| {
@@ -154,6 +155,24 @@ fn notes(results: &Results, top: usize, width: usize) -> String {
         notes.push(format!("no run has {}: rank by something else, with --by", results.by));
     }
     notes.iter().map(|note| wrapped("", note, width)).collect()
+}
+
+/// The note of several points that share the first rank: by that quantity none of them is the best.
+pub fn tied(results: &Results) -> Option<String> {
+    let first = results.points.iter().filter(|point| point.rank == Some(1)).count();
+    let ranked = results.points.iter().filter(|point| point.rank.is_some()).count();
+    let which = if first == ranked { "all".to_owned() } else { first.to_string() };
+    let other = shown(results).into_iter().find(|head| head.name != results.by && varies(results, head));
+    let advice =
+        other.map_or(String::new(), |head| format!(": rank by another, such as --by '{}'", head.name));
+    (first > 1).then(|| format!("{which} points are as good as each other in {}{advice}", results.by))
+}
+
+/// Whether a quantity differs between points by more than a hundredth.
+pub fn varies(results: &Results, head: &Head) -> bool {
+    let values = || results.points.iter().filter_map(|point| *point.quantities.get(&head.name)?);
+    let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
+    most - least > 0.01 * most.abs().max(least.abs())
 }
 
 /// The note of points without a rank, because no request of them is beyond the percentile of the ranking.

@@ -54,7 +54,7 @@ impl Saved {
         Saved {
             report: simulated.report.clone(),
             detail: simulated.detail.clone(),
-            slowest: SlowRow::of(&simulated.stats),
+            slowest: SlowRow::of(simulated),
             skip_bad_lines,
             scenario: scenario::write(scenario, Comments::Left),
         }

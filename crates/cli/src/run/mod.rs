@@ -4,6 +4,7 @@ pub mod arguments;
 mod files;
 pub mod html;
 mod input;
+mod lanes;
 mod next;
 #[cfg(feature = "parquet")]
 mod parquet;

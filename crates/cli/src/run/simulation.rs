@@ -2,10 +2,12 @@
 
 use super::Scenario;
 use super::arguments::RunOptions;
+use super::lanes::{Lane, LatestWork, SlowLanes};
 use super::requests::MOST;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::terminal::{Progress, Waiting};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 use tailcut_base::{Nanos, Time};
@@ -33,6 +35,15 @@ pub struct Simulated {
     pub columns: Option<RequestLog>,
     /// How the run ended: as the scenario specifies, or why not.
     pub ending: Ending,
+    /// What chips did while the slowest requests waited, by their numbers; empty unless that was recorded.
+    lanes: BTreeMap<u64, Vec<Lane>>,
+}
+
+impl Simulated {
+    /// What the chips of one of the slowest requests did while it waited; empty where that is not known.
+    pub(super) fn lanes(&self, number: u64) -> &[Lane] {
+        self.lanes.get(&number).map_or(&[], Vec::as_slice)
+    }
 }
 
 /// How a run with results ended.
@@ -125,22 +136,34 @@ pub fn simulate_and_keep(
     tell: &mut dyn FnMut(u64, Option<u64>, Time),
 ) -> Result<Simulated, NotRun> {
     let (skip, quiet) = (options.skip_bad_lines, options.quiet);
+    if keep.timeline && scenario.world_kind() == WorldKind::Drive {
+        let latest = LatestWork::default();
+        let waiting = waiting(scenario, quiet);
+        let world = scenario.world(latest.clone(), skip)?;
+        drop(waiting);
+        let mut slow = SlowLanes::new(latest);
+        let mut simulated = simulate_world(scenario, world, keep, interrupt, tell, &mut slow)?;
+        simulated.lanes = slow.by_number();
+        return Ok(simulated);
+    }
     let world = prepare(scenario, || (), skip, quiet)?;
-    with_world!(world, world => simulate_world(scenario, world, keep, interrupt, tell))
+    with_world!(world, world => simulate_world(scenario, world, keep, interrupt, tell, &mut ()))
 }
 
-fn simulate_world<S: Storage>(
+fn simulate_world<S: Storage, O: Observer<S> + Default>(
     scenario: &Scenario,
     mut world: World<S>,
     keep: Keep,
     interrupt: &Interrupt,
     tell: &mut dyn FnMut(u64, Option<u64>, Time),
+    beside: &mut O,
 ) -> Result<Simulated, NotRun> {
     let timeline = keep.timeline.then(|| (Requests::new(), Devices::new()));
-    let mut observer = (timeline, keep.requests.map(RequestLog::new));
+    let mut observer = ((timeline, keep.requests.map(RequestLog::new)), std::mem::take(beside));
     let ends = drive_observed(&mut world, scenario, interrupt, tell, &mut observer)
         .map_err(|error| not_run(scenario, error))?;
-    let (timeline, columns) = observer;
+    let ((timeline, columns), seen) = observer;
+    *beside = seen;
     let mut simulated = conclude(scenario, world, &ends, ends.cut_short && interrupt.asked());
     simulated.columns = columns;
     simulated.detail.timeline = timeline.map(|(requests, devices)| Timeline::new(requests, &devices));
@@ -162,8 +185,14 @@ pub fn prepare<P: Probe>(
     skip_bad_lines: bool,
     quiet: bool,
 ) -> Result<AnyWorld<P>, InputError> {
+    let _waiting = waiting(scenario, quiet);
+    scenario.any_world(probe, skip_bad_lines)
+}
+
+/// The message while a world is prepared, where that takes a while.
+fn waiting(scenario: &Scenario, quiet: bool) -> Waiting {
     let is_large = scenario.device.geometry.page_count() > LARGE_PAGES;
-    let _waiting = match scenario.world_kind() {
+    match scenario.world_kind() {
         WorldKind::Server => Waiting::new("loading the server", quiet),
         WorldKind::Host => Waiting::new("preparing the drives", quiet),
         WorldKind::Array => Waiting::new("preparing the array", quiet),
@@ -171,8 +200,7 @@ pub fn prepare<P: Probe>(
         WorldKind::Drive => {
             Waiting::for_file(Path::new(&scenario.trace.file), "looking through the trace", quiet)
         }
-    };
-    scenario.any_world(probe, skip_bad_lines)
+    }
 }
 
 /// Runs a world with a progress bar and an observer; the user may interrupt it.
@@ -244,7 +272,7 @@ fn conclude<S: Storage>(scenario: &Scenario, world: World<S>, ends: &Ends, inter
         _ => report.unmeasured.clone().map_or(Ending::Complete, Ending::Unmeasured),
     };
     let detail = Detail::new(&world.stats);
-    Simulated { report, detail, stats: world.stats, columns: None, ending }
+    Simulated { report, detail, stats: world.stats, columns: None, ending, lanes: BTreeMap::new() }
 }
 
 /// A drive with this number of pages takes more than a second to prepare.

@@ -1,4 +1,4 @@
-//! The page of a server's history: each of its metrics over time.
+//! The page of a server's history: each of its metrics over time, by what operators ask.
 
 use crate::failure::Failure;
 use crate::html::Page;
@@ -76,20 +76,81 @@ fn lead(history: &History) -> String {
     )
 }
 
-/// Latencies first, then what grows, then what is as it is.
+/// What operators ask, in the order of the page, with the metrics that answer it: their names begin so.
+const QUESTIONS: [(&str, &[&str]); 6] = [
+    ("What was found", &["kv_hits", "kv_misses"]),
+    ("How long it took", &["kv_command_seconds", "request_seconds", "late_seconds"]),
+    (
+        "What was evicted",
+        &[
+            "kv_evictions",
+            "kv_expired",
+            "kv_refused",
+            "kv_not_admitted",
+            "kv_moved",
+            "kv_segments",
+            "kv_flash_",
+        ],
+    ),
+    (
+        "What went wrong",
+        &[
+            "panics",
+            "errors",
+            "kv_damaged",
+            "kv_failed",
+            "kv_drive_full",
+            "array_reads_lost",
+            "array_member_faults",
+            "logins_failed",
+            "connections_refused",
+            "connections_hoarding",
+        ],
+    ),
+    (
+        "What was asked for",
+        &["kv_commands", "requests", "reads", "writes", "received", "sent", "connections", "datagrams"],
+    ),
+    ("Room", &["kv_items", "kv_memory", "kv_index", "kv_client", "size", "buffer", "erased_blocks"]),
+];
+
+/// The place of a metric's question in [`QUESTIONS`], and of the metric in its list; `None` for one that
+/// answers another question.
+fn question(metric: &str) -> Option<(usize, usize)> {
+    let name = metric.trim_start_matches("tailcut_");
+    QUESTIONS.iter().enumerate().find_map(|(section, (_, names))| {
+        names.iter().position(|start| name.starts_with(start)).map(|place| (section, place))
+    })
+}
+
+/// The charts by what operators ask, then those of all other metrics. The share of keys that were found
+/// comes before all.
 fn sections(history: &History) -> Vec<(&'static str, String)> {
-    let of_kind = |kinds: [&str; 2]| -> String {
-        let metrics = history.head.metrics.iter().filter(|(_, (kind, _))| kinds.contains(&kind.as_str()));
-        let known = metrics.filter(|(name, _)| has_values(history, name));
-        known.map(|(name, (kind, help))| figure(name, kind, help)).collect()
+    let mut metrics: Vec<_> =
+        history.head.metrics.iter().filter(|(name, _)| has_values(history, name)).collect();
+    metrics.sort_by_key(|(name, _)| question(name));
+    let figures = |section: Option<usize>| -> String {
+        let of_section = |name: &str| question(name).map(|(section, _)| section) == section;
+        let here = metrics.iter().filter(|(name, _)| of_section(name));
+        here.map(|(name, (kind, help))| figure(name, kind, help)).collect()
     };
-    let sections = [
-        ("Latencies and sizes", of_kind(["histogram", "summary"])),
-        ("What was done", of_kind(["counter", ""])),
-        ("How it is", of_kind(["gauge", "untyped"])),
-    ];
+    let mut sections: Vec<(&str, String)> =
+        (0..).zip(QUESTIONS).map(|(place, (heading, _))| (heading, figures(Some(place)))).collect();
+    if has_values(history, HITS) {
+        sections[0].1.insert_str(0, &found());
+    }
+    sections.push(("Everything else", figures(None)));
     let shown = sections.into_iter().filter(|(_, html)| !html.is_empty());
     shown.map(|(heading, html)| (heading, format!("<div class=\"charts\">\n{html}</div>\n"))).collect()
+}
+
+const HITS: &str = "tailcut_kv_hits_total";
+const MISSES: &str = "tailcut_kv_misses_total";
+
+/// The share of keys asked for that were there.
+fn found() -> String {
+    let attributes = [("metric", HITS), ("kind", "share"), ("against", MISSES)];
+    chart("history", "Keys found", "Of the keys asked for, the share that was there.", &attributes, "")
 }
 
 fn has_values(history: &History, metric: &str) -> bool {
@@ -131,6 +192,36 @@ mod tests {
         assert!(html.contains("a &lt;/script&gt; drive"));
         assert!(html.contains("data-metric=\"reads_total\" data-kind=\"counter\""));
         assert!(!html.contains("data-metric=\"idle\""), "what was never there has no chart");
+    }
+
+    #[test]
+    fn metrics_stand_under_the_question_that_they_answer() {
+        let metric = |name: &str, kind: &str| format!(r#""tailcut_{name}":["{kind}","Its help."]"#);
+        let metrics = [
+            metric("kv_evictions_total", "counter"),
+            metric("kv_hits_total", "counter"),
+            metric("zeal", "gauge"),
+            metric("kv_command_seconds", "histogram"),
+            metric("kv_misses_total", "counter"),
+        ];
+        let names =
+            ["zeal", "kv_hits_total", "kv_evictions_total", "kv_command_seconds_count", "kv_misses_total"];
+        let values = names.map(|name| format!(r#""tailcut_{name}":1.0"#)).join(",");
+        let text = format!(
+            r#"{{"tailcut":"history","version":"0","what":"a store","every_s":1,"metrics":{{{}}}}}
+{{"at":5.0,"values":{{{values}}}}}
+"#,
+            metrics.join(",")
+        );
+        let history = read(&text, Path::new("h")).expect("it is a history");
+        let sections = sections(&history);
+        let headings: Vec<&str> = sections.iter().map(|(heading, _)| *heading).collect();
+        let wanted = ["What was found", "How long it took", "What was evicted", "Everything else"];
+        assert_eq!(headings, wanted);
+        let found = &sections[0].1;
+        let at = |text: &str| found.find(text).unwrap_or_else(|| panic!("{text}: {found}"));
+        assert!(at("data-kind=\"share\"") < at("data-kind=\"counter\""), "the share comes first");
+        assert!(sections[2].1.contains("kv_evictions_total") && sections[3].1.contains("tailcut_zeal"));
     }
 
     #[test]

@@ -222,23 +222,24 @@ fn table(study: &tailcut_study::Table) -> String {
     }
     let (given, others): (Vec<&Row>, Vec<&Row>) = study.rows.iter().partition(|row| row.paper.is_some());
     let html = if others.len() <= FOLDED || given.is_empty() && others.len() <= 2 * FOLDED {
-        rows(study, &study.rows.iter().collect::<Vec<_>>(), &notes)
+        rows("Figures", study, &study.rows.iter().collect::<Vec<_>>(), &notes)
     } else {
-        let shown = if given.is_empty() { String::new() } else { rows(study, &given, &notes) };
+        let shown = if given.is_empty() { String::new() } else { rows("Figures", study, &given, &notes) };
         let which = match Entry::heads(&study.study) {
             _ if given.is_empty() => "",
             ["paper", _] => " that the paper does not give",
             _ => " that were not measured",
         };
         let title = format!("{}{which}", show_number_of(others.len() as u64, "figure"));
-        shown + &folded(&title, &rows(study, &others, &notes))
+        shown + &folded(&title, &rows("Further figures", study, &others, &notes))
     };
     let items: String = notes.iter().map(|note| format!("<li>{}</li>\n", escape(note))).collect();
     let list = if items.is_empty() { items } else { format!("<ol class=\"notes\">\n{items}</ol>\n") };
     html + &list
 }
 
-fn rows(study: &tailcut_study::Table, rows: &[&Row], notes: &[&str]) -> String {
+/// A table of rows; screen readers name it `what` of the study.
+fn rows(what: &str, study: &tailcut_study::Table, rows: &[&Row], notes: &[&str]) -> String {
     let number = |title| (title, Column::Number);
     let [given, ours] = Entry::heads(&study.study);
     let head = [
@@ -251,7 +252,7 @@ fn rows(study: &tailcut_study::Table, rows: &[&Row], notes: &[&str]) -> String {
         number("limit"),
         number("note"),
     ];
-    let mut table = Table::new(&format!("Figures of {}", study.study), &head);
+    let mut table = Table::new(&format!("{what} of {}", study.study), &head);
     for row in rows {
         let show =
             |value: Option<f64>| value.map_or(String::from("–"), |value| escape(&shown(value, &row.unit)));

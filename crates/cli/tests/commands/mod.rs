@@ -10,6 +10,8 @@ mod every_key;
 mod explaining;
 mod first_steps;
 mod html;
+mod html_for_all;
+mod html_saving;
 mod measured_trace;
 mod page_in_browser;
 mod pictures;

@@ -140,8 +140,54 @@ function draw(figure) {
   const series = chart.getOption().series.map((one) => one.name + ":" + (one.data || []).length);
   figure.dataset.drawn = series.join(";");
   plot.setAttribute("role", "img");
-  plot.setAttribute("aria-label", figure.querySelector("h3") ? figure.querySelector("h3").textContent : figure.dataset.chart);
+  plot.setAttribute("aria-label", titleOf(figure));
   offerTable(figure, made.table);
+  offerPictures(figure);
+}
+
+// The chart as it is shown, in a file: `tail-read.svg`, as `tailcut report --svg` names it.
+function offerPictures(figure) {
+  if (figure.querySelector(".save")) return;
+  const row = Object.assign(document.createElement("div"), { className: "save" });
+  for (const kind of ["svg", "png"]) {
+    const button = Object.assign(document.createElement("button"), { type: "button", textContent: kind.toUpperCase(), value: kind });
+    button.setAttribute("aria-label", `Save as ${kind.toUpperCase()}: ${titleOf(figure)}`);
+    button.addEventListener("click", () => save(pictureName(figure) + "." + kind, pictureOf(figure, kind)));
+    row.append(button);
+  }
+  figure.append(row);
+}
+
+const titleOf = (figure) => (figure.querySelector("h3") ? figure.querySelector("h3").textContent : figure.dataset.chart);
+
+function pictureName(figure) {
+  const shown = Object.entries(figure.dataset).filter(([key, value]) => !["chart", "drawn"].includes(key) && !(key === "holder" && value === "all")).sort();
+  const words = [figure.dataset.chart, ...shown.map(([, value]) => value)].flatMap((value) => value.toLowerCase().split(/[^a-z0-9]+/));
+  return words.filter((word) => word).join("-");
+}
+
+// An address that holds the picture: SVG as text, PNG from a canvas with two pixels for each of the page.
+function pictureOf(figure, kind) {
+  const { width, height } = figure.querySelector(".plot").getBoundingClientRect();
+  const style = styleFor(isDark(), width), { option } = charts[figure.dataset.chart](figure, style);
+  const how = kind === "svg" ? { renderer: "svg", ssr: true } : { renderer: "canvas", devicePixelRatio: 2 };
+  const chart = echarts.init(kind === "svg" ? null : document.createElement("div"), null, { ...how, width, height });
+  chart.setOption({ ...option, backgroundColor: style.paper });
+  if (kind === "png") {
+    const picture = chart.getDataURL({ type: "png", pixelRatio: 2, backgroundColor: style.paper });
+    chart.dispose();
+    return picture;
+  }
+  const text = chart.renderToSVGString().replace(/^(<svg[^>]*>)/, `$1<title>${format.safe(titleOf(figure))}</title>`);
+  chart.dispose();
+  return "data:image/svg+xml;charset=utf-8," + encodeURIComponent(text);
+}
+
+function save(name, address) {
+  const link = Object.assign(document.createElement("a"), { href: address, download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
 }
 
 // The data of a chart as a table, made when somebody opens it.

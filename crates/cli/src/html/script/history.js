@@ -35,11 +35,21 @@ function quantiles(metric) {
   return lines;
 }
 
+// All series of a metric added up, as a rate.
+function totalRate(metric) {
+  const all = Object.values(page.series[metric] || {}).map(rates);
+  return page.at.slice(1).map((_, at) => all.reduce((sum, values) => sum + values[at], 0));
+}
+
 charts.history = (figure, style) => {
-  const { metric, kind } = figure.dataset;
+  const { metric, kind, against } = figure.dataset;
   const isGauge = kind === "gauge" || kind === "untyped";
   let lines, show, isLog = false;
-  if (kind === "histogram" && isTime(metric)) {
+  if (kind === "share") {
+    const [some, others] = [totalRate(metric), totalRate(against)];
+    lines = [{ name: "share", values: some.map((x, at) => (x + others[at] > 0 ? x / (x + others[at]) : null)) }];
+    show = format.share;
+  } else if (kind === "histogram" && isTime(metric)) {
     lines = quantiles(metric);
     show = (x) => format.seconds(x);
     isLog = true;

@@ -51,10 +51,72 @@ charts.ratios = (figure, style) => {
   };
 };
 
+// Cases that differ in one figure alone, three or more of each: [{ name, points: [[x, row]] }] with the figure's words and unit, or null.
+function sweepOf(rows) {
+  const figures = /(^|[\s,;:=(])(\d+(?:\.\d+)?)(?:\s?(KiB|MiB|GiB|kB|MB|GB|ns|µs|ms|s|%|k|M))?(?=$|[\s,;:)])/g;
+  const found = rows.map((row) => [...row.case.matchAll(figures)]);
+  let best = null;
+  for (let place = 0; place < Math.max(0, ...found.map((all) => all.length)); place++) {
+    const lines = new Map();
+    rows.forEach((row, at) => {
+      const match = found[at][place];
+      if (!match) return;
+      const from = match.index + match[1].length, to = match.index + match[0].length;
+      const name = row.case.slice(0, from) + "…" + row.case.slice(to);
+      const points = lines.get(name) || [];
+      points.push([Number(match[2]) * (SIZES[match[3]] || 1), row]);
+      lines.set(name, points);
+    });
+    const all = [...lines.entries()].map(([name, points]) => ({ name, points: points.sort((a, b) => a[0] - b[0]) }));
+    const isSweep = ({ points }) => points.length >= 3 && points.every(([x], at) => at === 0 || x > points[at - 1][0]);
+    if (all.length === 0 || !all.every(isSweep) || all.reduce((sum, one) => sum + one.points.length, 0) !== rows.length) continue;
+    if (all.length <= 7 && (!best || all.length < best.length)) best = all;
+  }
+  return best;
+}
+
+// A line for each series over its figure, the paper's points beside it.
+function lines(all, figure, style, show) {
+  const xs = all.flatMap((one) => one.points.map(([x]) => x)), rows = all.flatMap((one) => one.points.map(([, row]) => row));
+  const values = rows.flatMap((row) => [row.paper, row.measured, row.limit]).filter((x) => x !== null);
+  const isNegative = values.some((x) => x < 0), [low, high] = extent(values), [first, last] = extent(xs);
+  const isLog = !isNegative && values.every((x) => x > 0) && high / low > 40 && figure.dataset.unit !== "share";
+  const isLogX = xs.every((x) => x > 0) && last / first > 10;
+  const [x, y] = [isLogX ? lg : (value) => value, isLog ? lg : (value) => value];
+  const points = (one, key) => one.points.filter(([, row]) => row[key] !== null).map(([at, row]) => ({ value: [x(at), y(row[key])], row }));
+  const series = all.flatMap((one, at) => {
+    const colour = style.series[at % style.series.length], common = { type: "line", name: one.name, symbol: "circle", symbolSize: 6, itemStyle: { color: colour } };
+    const paper = points(one, "paper");
+    return [
+      { ...common, lineStyle: { width: 2, color: colour }, data: points(one, "measured") },
+      ...(paper.length ? [{ ...common, lineStyle: { width: 1.4, type: [4, 3], color: colour }, itemStyle: { color: style.paper, borderColor: colour, borderWidth: 2 }, data: paper }] : []),
+    ];
+  });
+  const legendRows = Math.ceil(all.reduce((sum, one) => sum + 40 + 6.8 * Math.min(one.name.length, 46), 0) / (style.width - 20));
+  const top = 16 + 20 * legendRows, ofCases = (text) => format.tick(Number(text.toPrecision(3)).toLocaleString("en"));
+  const unit = rows[0].case.match(/\d\s?(KiB|MiB|GiB|kB|MB|GB|ns|µs|ms|s)(?=$|[\s,;:)])/);
+  const showX = !unit ? ofCases : /B$/.test(unit[1]) ? format.bytes : format.seconds;
+  const tick = (value) => format.tick(showX(value));
+  return {
+    height: top + (style.isNarrow ? 230 : 270),
+    table: () => ({ head: ["case", "paper", "ours", "limit", "ratio"], rows: rows.map((row) => [row.case, row.paper, row.measured, row.limit, row.ratio]) }),
+    option: base(style, {
+      grid: { left: 70, right: 24, top, bottom: 44 },
+      legend: { data: all.map((one) => one.name), formatter: (name) => shortenInside(name, 46) },
+      tooltip: { formatter: ({ data: { row } }) => `${format.safe(row.case)}<br>` + [["ours", row.measured], ["paper", row.paper], ["limit", row.limit]].filter(([, value]) => value !== null).map(([name, value]) => `${name} <b>${show(value)}</b>`).join("<br>") },
+      xAxis: isLogX ? logAxis(style, first, last, showX, { name: "… in the case", nameLocation: "middle", nameGap: 26 }) : axis(style, { min: Math.min(0, ...xs), name: "… in the case", nameLocation: "middle", nameGap: 26, splitNumber: style.isNarrow ? 3 : 6, axisLabel: { formatter: tick } }),
+      yAxis: isLog ? logAxis(style, low, high, show) : axis(style, { min: isNegative ? undefined : 0, axisLabel: { formatter: (value) => format.tick(show(value)) } }),
+      series,
+    }),
+  };
+}
+
 charts.figures = (figure, style) => {
   const study = page[Number(figure.dataset.study)];
   const show = unitOf(figure.dataset.unit);
   const rows = study.rows.filter((row) => row.quantity === figure.dataset.quantity && row.unit === figure.dataset.unit && row.measured !== null);
+  const sweep = sweepOf(rows);
+  if (sweep) return lines(sweep, figure, style, show);
   const values = rows.flatMap((row) => [row.paper, row.measured, row.limit]).filter((x) => x !== null);
   const isNegative = values.some((x) => x < 0);
   const [low, high] = extent(values);

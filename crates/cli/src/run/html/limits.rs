@@ -16,7 +16,7 @@ fn resources(report: &Report) -> String {
     let head = [
         ("resource", Column::Text),
         ("needed", Column::Number),
-        ("", Column::Text),
+        ("of its limit", Column::Text),
         ("full at", Column::Number),
     ];
     let mut table = Table::new("Limits", &head);

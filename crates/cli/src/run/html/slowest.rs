@@ -5,6 +5,13 @@ use crate::format::per_cent;
 use crate::html::markup::{Column, Table, chart, escape};
 use tailcut_base::quantity::show_time;
 
+/// What the chart shows of a run whose chips were recorded.
+const IN_TIME: &str = "Moments since the request was due. Above, what it waited for and its own work; below, \
+    what its chips did, the one that was ready last first, framed where it was for this request. A request \
+    without work on a chip of its own: its time by cause, not in the order of time.";
+/// What it shows of any other.
+const BY_CAUSE: &str = "The time of one request by cause, in the order of the path through host and drive.";
+
 /// A table of requests, and a chart of the one that was chosen in it.
 pub(super) fn section(slowest: &[SlowRow]) -> Option<String> {
     let first = slowest.first()?;
@@ -31,9 +38,9 @@ pub(super) fn section(slowest: &[SlowRow]) -> Option<String> {
         ]);
     }
     let number = first.number().to_string();
+    let shown = if slowest.iter().any(SlowRow::has_lanes) { IN_TIME } else { BY_CAUSE };
     let caption = format!(
-        "The time of one request by cause, in the order of the path through host and drive. What its chips \
-         did, moment by moment: \
+        "{shown} Every transaction of its chips, with pages and suspensions: \
          <code>tailcut explain DIR --request <code class=\"request\">{number}</code></code>, where DIR is \
          the folder of the run."
     );
