@@ -20,6 +20,9 @@ function roomFor(names, style) {
   return { left: 12 + longest * 6.4, cut: (name) => shortenInside(name, most) };
 }
 
+// What the figures of a study are called: the given one and ours.
+const namesOf = (study) => (study.study === "real-drives" ? ["measured", "predicted"] : ["paper", "ours"]);
+
 charts.ratios = (figure, style) => {
   const studies = page.filter((study) => study.rows.some((row) => row.ratio > 0));
   const names = studies.map((study) => study.study);
@@ -76,7 +79,7 @@ function sweepOf(rows) {
 }
 
 // A line for each series over its figure, the paper's points beside it.
-function lines(all, figure, style, show) {
+function lines(all, [given, ours], figure, style, show) {
   const xs = all.flatMap((one) => one.points.map(([x]) => x)), rows = all.flatMap((one) => one.points.map(([, row]) => row));
   const values = rows.flatMap((row) => [row.paper, row.measured, row.limit]).filter((x) => x !== null);
   const isNegative = values.some((x) => x < 0), [low, high] = extent(values), [first, last] = extent(xs);
@@ -99,11 +102,11 @@ function lines(all, figure, style, show) {
   const tick = (value) => format.tick(showX(value));
   return {
     height: top + (style.isNarrow ? 230 : 270),
-    table: () => ({ head: ["case", "paper", "ours", "limit", "ratio"], rows: rows.map((row) => [row.case, row.paper, row.measured, row.limit, row.ratio]) }),
+    table: () => ({ head: ["case", given, ours, "limit", "ratio"], rows: rows.map((row) => [row.case, row.paper, row.measured, row.limit, row.ratio]) }),
     option: base(style, {
       grid: { left: 70, right: 24, top, bottom: 44 },
       legend: { data: all.map((one) => one.name), formatter: (name) => shortenInside(name, 46) },
-      tooltip: { formatter: ({ data: { row } }) => `${format.safe(row.case)}<br>` + [["ours", row.measured], ["paper", row.paper], ["limit", row.limit]].filter(([, value]) => value !== null).map(([name, value]) => `${name} <b>${show(value)}</b>`).join("<br>") },
+      tooltip: { formatter: ({ data: { row } }) => `${format.safe(row.case)}<br>` + [[ours, row.measured], [given, row.paper], ["limit", row.limit]].filter(([, value]) => value !== null).map(([name, value]) => `${name} <b>${show(value)}</b>`).join("<br>") },
       xAxis: isLogX ? logAxis(style, first, last, showX, { name: "… in the case", nameLocation: "middle", nameGap: 26 }) : axis(style, { min: Math.min(0, ...xs), name: "… in the case", nameLocation: "middle", nameGap: 26, splitNumber: style.isNarrow ? 3 : 6, axisLabel: { formatter: tick } }),
       yAxis: isLog ? logAxis(style, low, high, show) : axis(style, { min: isNegative ? undefined : 0, axisLabel: { formatter: (value) => format.tick(show(value)) } }),
       series,
@@ -116,7 +119,8 @@ charts.figures = (figure, style) => {
   const show = unitOf(figure.dataset.unit);
   const rows = study.rows.filter((row) => row.quantity === figure.dataset.quantity && row.unit === figure.dataset.unit && row.measured !== null);
   const sweep = sweepOf(rows);
-  if (sweep) return lines(sweep, figure, style, show);
+  const [given, ours] = namesOf(study);
+  if (sweep) return lines(sweep, [given, ours], figure, style, show);
   const values = rows.flatMap((row) => [row.paper, row.measured, row.limit]).filter((x) => x !== null);
   const isNegative = values.some((x) => x < 0);
   const [low, high] = extent(values);
@@ -135,16 +139,16 @@ charts.figures = (figure, style) => {
   const dots = (name, key, more) => ({ type: "scatter", name, data: point(key), symbolSize: 8, ...more });
   const series = [apart];
   if (rows.some((row) => row.limit !== null)) series.push(dots("limit", "limit", { symbol: "rect", symbolSize: [2, 13], itemStyle: { color: style.soft } }));
-  if (rows.some((row) => row.paper !== null)) series.push(dots("paper", "paper", { itemStyle: { color: style.paper, borderColor: style.series[3], borderWidth: 2 } }));
-  series.push(dots("ours", "measured", { itemStyle: { color: style.series[0] } }));
+  if (rows.some((row) => row.paper !== null)) series.push(dots(given, "paper", { itemStyle: { color: style.paper, borderColor: style.series[3], borderWidth: 2 } }));
+  series.push(dots(ours, "measured", { itemStyle: { color: style.series[0] } }));
   return {
     height: rows.length * (rows.length > 30 ? 15 : 20) + 76,
-    table: () => ({ head: ["case", "paper", "ours", "limit", "ratio"], rows: rows.map((row) => [row.case, row.paper, row.measured, row.limit, row.ratio]) }),
+    table: () => ({ head: ["case", given, ours, "limit", "ratio"], rows: rows.map((row) => [row.case, row.paper, row.measured, row.limit, row.ratio]) }),
     option: base(style, {
       grid: { left: room.left, right: 26, top: 28, bottom: 30 },
       legend: { data: series.slice(1).map((one) => one.name), icon: undefined },
       tooltip: {
-        formatter: ({ data: { row } }) => (row ? `${format.safe(row.case)}<br>` + [["ours", row.measured], ["paper", row.paper], ["limit", row.limit]].filter(([, x]) => x !== null).map(([name, x]) => `${name} <b>${show(x)}</b>`).join("<br>") : ""),
+        formatter: ({ data: { row } }) => (row ? `${format.safe(row.case)}<br>` + [[ours, row.measured], [given, row.paper], ["limit", row.limit]].filter(([, x]) => x !== null).map(([name, x]) => `${name} <b>${show(x)}</b>`).join("<br>") : ""),
       },
       xAxis: isLog ? logAxis(style, low, high, show) : axis(style, { min: isNegative ? undefined : 0, splitNumber: style.isNarrow ? 3 : 5, axisLabel: { formatter: (x) => format.tick(show(x)) } }),
       yAxis: { type: "category", inverse: true, data: rows.map((row) => room.cut(row.case)), axisTick: { show: false }, axisLine: { lineStyle: { color: style.line } }, splitLine: { show: true, lineStyle: { color: style.grid } }, axisLabel: { color: style.ink, fontSize: 11.5, interval: rows.length > 60 ? "auto" : 0 } },
