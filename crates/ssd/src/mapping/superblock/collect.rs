@@ -274,14 +274,15 @@ impl Mapping {
         }
         loop {
             let superblocks = self.superblocks.as_mut().expect("the drive maps by superblock");
-            let (dies, most) = (superblocks.dies, superblocks.config.erases);
+            let (dies, blocks, most) = (superblocks.dies, superblocks.blocks(), superblocks.config.erases);
             let draining = superblocks.draining.iter_mut().find(|draining| draining.superblock == superblock);
             let Some(draining) = draining else { return };
-            if draining.next == dies || draining.erasing == most {
+            if draining.next == blocks || draining.erasing == most {
                 return;
             }
-            let plane = self.layout.plane_at(LunId::new(draining.next), 0);
-            let block = self.layout.block_in_plane(superblock, plane);
+            let (die, place) = (draining.next % dies, draining.next / dies);
+            let plane = self.layout.plane_at(LunId::new(die), 0);
+            let block = BlockId::new(self.layout.block_in_plane(superblock, plane).get() + place);
             if self.ftl.is_pinned(block) {
                 return;
             }
@@ -309,12 +310,12 @@ impl Mapping {
         self.nand.erase(block);
         let superblock = self.layout.superblock_of(block);
         let superblocks = self.superblocks();
-        let dies = superblocks.dies;
+        let blocks = superblocks.blocks();
         let mut list = superblocks.draining.iter_mut();
         let draining = list.find(|draining| draining.superblock == superblock).expect("it is being erased");
         draining.erasing -= 1;
         draining.erased += 1;
-        if draining.erased < dies {
+        if draining.erased < blocks {
             self.erase_drained(now, superblock);
             return false;
         }

@@ -1,5 +1,5 @@
 //! Flexible Data Placement (NVM Express Base Specification 2.1): whose data each page of flash
-//! holds, and what the host may ask about its handles. A reclaim unit is a superblock.
+//! holds, and what the host may ask about its handles. A superblock is a reclaim unit here, however many of the drive it takes.
 
 use super::{Frontier, HostData, Superblocks, Writer};
 use crate::config::SsdConfig;
@@ -44,7 +44,7 @@ impl Placement {
         let geometry = &config.geometry;
         Placement {
             owners: IdVec::filled(to_usize(geometry.page_count()), 0),
-            programmed: IdVec::filled(geometry.blocks as usize, [0; HANDLES_MAX]),
+            programmed: IdVec::filled((geometry.blocks / config.fdp.superblocks) as usize, [0; HANDLES_MAX]),
             counts: IdVec::filled(config.fdp.handles as usize, HandleCounts::default()),
             events: [const { VecDeque::new() }; 2],
         }

@@ -142,7 +142,7 @@ impl Mapping {
 
     /// Superblocks that are free.
     pub(crate) fn free_superblocks(&self) -> u32 {
-        self.ftl.free_blocks(self.layout.plane_at(LunId::new(0), 0))
+        self.ftl.free_blocks(self.layout.plane_at(LunId::new(0), 0)) / self.layout.blocks_each()
     }
 
     /// A unit has been programmed: copies are where they were moved to. Returns where it begins, and pages
