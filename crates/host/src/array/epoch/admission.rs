@@ -93,7 +93,9 @@ impl<B: Block> Epochs<B> {
                 false => CachedContent::Data(std::mem::take(&mut request.data[to_usize(index)])),
             };
             self.cache.change(id, held);
-            self.cache.get_mut(id).holds += 1;
+            let entry = self.cache.get_mut(id);
+            entry.handle = request.handle;
+            entry.holds += 1;
         }
     }
 

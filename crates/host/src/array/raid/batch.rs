@@ -6,6 +6,7 @@ use super::geometry::Geometry;
 use super::locks::PieceId;
 use super::mutation::{Invariant, holds};
 use crate::Block;
+use tailcut_base::fdp::HandleId;
 use tailcut_base::{Cause, Class, Nanos, Spans, Time, id};
 
 id! {
@@ -53,6 +54,8 @@ pub(super) struct Batch<B> {
     pub fua: bool,
     /// Latency class of the requests to drives.
     pub class: Class,
+    /// The handle of the drives that its data is placed by: that of the last piece.
+    pub handle: HandleId,
     /// Number of the journal transaction that contains the batch; 1 if the bitmap marks its region instead,
     /// and 0 while neither protects it.
     pub transaction: u64,
@@ -93,6 +96,7 @@ impl<B: Block> Batch<B> {
             again: false,
             fua: false,
             class: Class::DEFAULT,
+            handle: HandleId::FIRST,
             transaction: 0,
             spans: Spans::new(),
             mark: Time::ZERO,
