@@ -148,13 +148,11 @@ impl Mapping {
     /// True when the host's data has no superblock to go to.
     fn is_host_stopped(&self) -> bool {
         let Some(superblocks) = &self.superblocks else { return false };
-        if self.free_superblocks() > self.config.gc_reserve() {
-            return false;
-        }
         let is_one = superblocks.host.len() == 1;
         let lacks_unit =
             |data: &HostData| data.frontier.is_none_or(|frontier| frontier.next == superblocks.units_each);
         superblocks.host.iter().any(|data| lacks_unit(data) && (is_one || !data.staged.is_empty()))
+            && self.free_superblocks() <= self.config.gc_reserve()
     }
 
     fn choose_victim(&mut self, now: Time) -> bool {
@@ -198,7 +196,7 @@ impl Mapping {
         let superblocks = self.superblocks.as_mut().expect("the drive maps by superblock");
         for source in valid_in(&self.ftl, first, superblocks.config.sense) {
             let (logical, content) = (self.nand.logical(source), self.nand.read(source));
-            let destination = superblocks.destination_of(superblocks.handle_of(source));
+            let destination = superblocks.destination_of(source);
             superblocks.collection[destination].copies.push(Copy { logical, source, content });
             superblocks.progress[self.layout.superblock_of(self.layout.block_of(source))].copies += 1;
         }

@@ -127,8 +127,6 @@ pub(crate) struct Superblocks {
     collection: IdVec<HandleId, MovedData>,
     /// The handle whose staged pages are looked at first.
     turn: HandleId,
-    /// Number of handles with pages staged for a whole unit.
-    whole: u32,
     /// Present when the drive has several handles.
     placement: Option<Placement>,
     progress: IdVec<SuperblockId, Progress>,
@@ -162,7 +160,6 @@ impl Superblocks {
             host: IdVec::filled(config.fdp.handles as usize, HostData::default()),
             collection: IdVec::filled(config.fdp.destinations() as usize, MovedData::default()),
             turn: HandleId::new(0),
-            whole: 0,
             placement: config.fdp.is_on().then(|| Placement::new(config)),
             progress: IdVec::filled(superblocks, Progress::default()),
             units: Pool::new(),
@@ -213,17 +210,26 @@ impl Superblocks {
         }
     }
 
-    /// Where collection puts the data of a handle.
-    fn destination_of(&self, handle: HandleId) -> HandleId {
-        if self.collection.len() == 1 { HandleId::new(0) } else { handle }
+    /// Where collection puts the data of a page.
+    #[inline]
+    fn destination_of(&self, page: PhysicalPage) -> HandleId {
+        if self.collection.len() == 1 { HandleId::FIRST } else { self.handle_of(page) }
     }
 
     /// The handle of the data in a page, as far as it is known.
+    #[inline]
     fn handle_of(&self, page: PhysicalPage) -> HandleId {
         self.placement.as_ref().map_or(HandleId::new(0), |placement| placement.handle_of(page))
     }
 
+    /// True if a handle has enough pages staged for a unit.
+    #[inline]
+    fn has_whole_unit(&self) -> bool {
+        self.host.iter().any(|data| data.staged.len() >= self.config.program as usize)
+    }
+
     /// Pages that collection has read and not programmed yet.
+    #[inline]
     fn copies_waiting(&self) -> usize {
         self.collection.iter().map(|moved| moved.copies.len()).sum()
     }
