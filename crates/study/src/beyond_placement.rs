@@ -238,7 +238,8 @@ impl Load {
             ..Scenario::default()
         };
         if has_epochs {
-            scenario.array = ArrayConfig { drives: 2, layout: LayoutKind::Epochs, ..ArrayConfig::default() };
+            scenario.array =
+                ArrayConfig { drives: 2, groups: 2, layout: LayoutKind::Epochs, ..ArrayConfig::default() };
         }
         if let Kind::Chosen(policy) = kind {
             scenario.placement.policy = policy;

@@ -36,7 +36,7 @@ pub struct Core<B: Block> {
     /// Drives that do not support windows, in ascending order.
     without_turns: Vec<DriveId>,
     /// The handles that the host can name.
-    pub handles: HostHandles,
+    handles: HostHandles,
     /// The superblock, if the array keeps one.
     superblock: Option<SuperblockState>,
     /// Blocks of each drive that the array uses.
@@ -145,6 +145,11 @@ impl<B: Block> Core<B> {
             unflushed: None,
             config: config.clone(),
         }
+    }
+
+    /// The handles that the host can name.
+    pub fn handles(&self) -> &HostHandles {
+        &self.handles
     }
 
     /// The range of blocks on each drive that a layout may use.

@@ -18,7 +18,7 @@ pub enum WriteKind {
     /// rebuilds or repairs them.
     #[default]
     Data,
-    /// Data of the user that the host placed by this handle, one of those of the disk.
+    /// Data of the user that the host placed by this handle of the disk.
     Named(HandleId),
     /// Parity, which every write to its stripe changes: in an array of `n` drives it is overwritten up to
     /// `n - 1` times as often as data.

@@ -1,4 +1,4 @@
-//! The handles that a layer hands on: those of its disks that it needs for no kind of write of its own.
+//! The handles that a layer hands on: what its own kinds of writes leave of its disks'.
 
 use super::WriteKind;
 use tailcut_base::cast::to_u32;
@@ -15,7 +15,7 @@ pub struct HostHandles {
 }
 
 impl HostHandles {
-    /// The first handle, for an array that keeps the order in which it writes, whoever wrote.
+    /// The first handle, for an array that writes in the order of time.
     pub const ONE: HostHandles = HostHandles { members: [HandleId::FIRST; HANDLES_MAX], count: 1 };
 
     /// Of an array whose members have at least `handles` handles, and that writes the kinds of `own` beside

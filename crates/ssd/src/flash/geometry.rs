@@ -238,7 +238,7 @@ pub struct Layout {
     /// Places (die and plane) behind a ready/busy line.
     pub places: Divisor,
     /// Divides by the number of planes in a die.
-    pub planes: Divisor,
+    planes: Divisor,
     /// Ready/busy lines of a channel.
     luns: Divisor,
     /// Blocks of each plane in a superblock, as the power of two that they are.
@@ -270,6 +270,12 @@ impl Layout {
     #[inline]
     pub fn blocks_each(&self) -> u32 {
         1 << self.superblock_shift
+    }
+
+    /// Divides by the number of planes in a die.
+    #[inline]
+    pub fn planes(&self) -> Divisor {
+        self.planes
     }
 
     /// The block of a physical page.

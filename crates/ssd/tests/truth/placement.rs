@@ -130,7 +130,7 @@ fn what_is_moved_is_counted_for_the_handle_that_wrote_it() {
 
 #[test]
 fn the_data_of_isolated_handles_never_shares_a_reclaim_unit() {
-    // The drive asserts it of each reclaim unit; nothing is known of those that were filled in advance.
+    // The drive asserts it of each reclaim unit; nothing is known of what was filled in advance.
     for (superblocks, isolation) in [1, 2, 4].into_iter().flat_map(|superblocks| {
         [Isolation::Initially, Isolation::Persistently].map(|isolation| (superblocks, isolation))
     }) {

@@ -93,9 +93,8 @@ impl<B: Block> Epochs<B> {
                 false => CachedContent::Data(std::mem::take(&mut request.data[to_usize(index)])),
             };
             self.cache.change(id, held);
-            let entry = self.cache.get_mut(id);
-            entry.handle = request.handle;
-            entry.holds += 1;
+            self.cache.place_by(id, request.handle());
+            self.cache.get_mut(id).holds += 1;
         }
     }
 

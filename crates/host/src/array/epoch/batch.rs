@@ -123,7 +123,7 @@ impl<B: Block> Epochs<B> {
     /// A copy taken from its dirty list, in its current version.
     fn part(&mut self, core: &Core<B>, copy: CopyId) -> Part<B> {
         let entry = self.cache.get_mut(copy.entry());
-        let (version, content, handle) = (entry.version, entry.held.clone(), entry.handle);
+        let (version, content, handle) = (entry.version, entry.held.clone(), entry.handle());
         let state = &mut entry.copies[copy.copy()];
         (state.is_queued, state.sent) = (false, version);
         let places = self.shape.places(entry.block);

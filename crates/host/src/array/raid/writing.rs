@@ -12,7 +12,6 @@ use crate::array::config::ReadPolicy;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::array::reads::{ReadResult, ReconstructWhen, SealAge, seal_of};
-use crate::placement::WriteKind;
 use tailcut_base::cast::to_usize;
 use tailcut_base::{Op, Spans, Status, Time};
 
@@ -33,7 +32,8 @@ impl<B: Block> Raid<B> {
         let (batch, piece) = (&mut self.batches[id], self.locks.get(piece));
         let request = core.requests.get(piece.slot);
         batch.fua |= request.fua;
-        (batch.class, batch.handle) = (request.class, request.handle);
+        batch.class = request.class;
+        batch.place_by(request.handle());
         batch.data |= piece.cells;
         for cell in piece.cells.iter() {
             batch.content[cell] = match piece.kind {
@@ -188,8 +188,7 @@ impl<B: Block> Raid<B> {
             return self.end_batch(now, core, id, Status::WriteProtected);
         }
         let batch = &mut self.batches[id];
-        let (unit, fua, class, data_kind) =
-            (batch.unit, batch.fua, batch.class, WriteKind::Named(batch.handle));
+        let (unit, fua, class, data_kind) = (batch.unit, batch.fua, batch.class, batch.data_kind());
         let (writes, trims) = (batch.writes, batch.trims);
         batch.pending = 1;
         for (cells, op) in [(writes, Op::Write), (trims, Op::Trim)] {

@@ -33,7 +33,7 @@ pub struct HostRequest<B> {
     /// The copy that must serve a read, if the host asks for one.
     pub mirror: Mirror,
     /// Of a write, the handle of the drives that it is placed by.
-    pub handle: HandleId,
+    handle: HandleId,
     /// First block of the array, in blocks of 4 KiB.
     pub block: u64,
     /// Number of blocks of 4 KiB; at least 1 except for a flush.
@@ -50,6 +50,13 @@ pub struct HostRequest<B> {
     /// When it was submitted.
     since: Time,
     progress: Progress,
+}
+
+impl<B> HostRequest<B> {
+    /// Of a write, the handle of the drives that it is placed by.
+    pub fn handle(&self) -> HandleId {
+        self.handle
+    }
 }
 
 /// Whether the host waits for a request.

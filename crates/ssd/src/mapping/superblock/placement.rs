@@ -1,5 +1,5 @@
-//! Flexible Data Placement (NVM Express Base Specification 2.1): whose data each page of flash
-//! holds, and what the host may ask about its handles. A superblock is a reclaim unit here, however many of the drive it takes.
+//! Flexible Data Placement (NVM Express Base Specification 2.1): whose data each page of flash holds, and
+//! what the host may ask about its handles. A reclaim unit is a superblock here, however many blocks it has.
 
 use super::{Frontier, Superblocks, Writer};
 use crate::config::SsdConfig;

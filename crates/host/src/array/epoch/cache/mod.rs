@@ -105,7 +105,7 @@ pub(super) struct Entry<B> {
     /// The content of the block, or why there is none.
     pub held: CachedContent<B>,
     /// The handle of the drives that it was written with last.
-    pub handle: HandleId,
+    handle: HandleId,
     /// Number of holds that keep it in the cache.
     pub holds: u32,
     /// Outstanding reads of its content on drives: it must not be overwritten meanwhile.
@@ -121,6 +121,11 @@ impl<B> Entry<B> {
     pub(super) fn is_current(&self, copy: usize) -> bool {
         let copy = &self.copies[copy];
         !copy.is_queued && copy.sent == 0 && copy.durable.version == self.version
+    }
+
+    /// The handle of the drives that it was written with last.
+    pub(super) fn handle(&self) -> HandleId {
+        self.handle
     }
 
     /// True if the block has only been read: all drives agree.
@@ -190,6 +195,11 @@ impl<B: Block> Cache<B> {
         self.version += 1;
         let entry = &mut self.entries[id];
         (entry.held, entry.version) = (held, self.version);
+    }
+
+    /// The content of an entry is placed by a handle of the drives.
+    pub(super) fn place_by(&mut self, id: EntryId, handle: HandleId) {
+        self.entries[id].handle = handle;
     }
 
     /// Marks an entry clean.
