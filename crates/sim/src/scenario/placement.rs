@@ -40,8 +40,8 @@ impl Scenario {
             (_, true) => Some("a server chooses the handles of its writes (kv.enabled)"),
             _ if !self.device.fdp.is_on() => Some("the drive has one handle: raise device.fdp.handles"),
             (1.., _) if self.handles_of_host() == 1 => Some(
-                "the array has no handle to spare for its host (array.layout): raise device.fdp.handles, to 3 \
-                 with epochs and 4 with raid5; a log has one always",
+                "the array has no handle to spare for its host (array.layout): raise device.fdp.handles, \
+                 to 3 with epochs and 4 with raid5; a log has one always",
             ),
             _ => None,
         }

@@ -57,8 +57,8 @@ impl Configure for FdpConfig {
         count_u32(
             visit,
             "superblocks",
-            "Superblocks of a reclaim unit, which are written one after the other and emptied together; 1, or \
-                a power of two that divides geometry.blocks. gc.low counts reclaim units.",
+            "Superblocks of a reclaim unit, which are written one after the other and emptied together; 1, \
+                or a power of two that divides geometry.blocks. gc.low counts reclaim units.",
             &mut self.superblocks,
             1..=64,
         );

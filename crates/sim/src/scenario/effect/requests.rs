@@ -73,8 +73,8 @@ impl Scenario {
         let because = match (self.array.drives, self.kv.enabled) {
             (_, true) => Some("a server names the handles of its writes (kv.enabled)"),
             (1.., _) if self.handles_of_host() == 1 => Some(
-                "the array has no handle to spare for its host (array.layout): raise device.fdp.handles, to 2 \
-                 with raid0, 3 with epochs and 4 with raid5; a log has one always",
+                "the array has no handle to spare for its host (array.layout): raise device.fdp.handles, \
+                 to 2 with raid0, 3 with epochs and 4 with raid5; a log has one always",
             ),
             _ if self.placement.policy != PlacementPolicy::Named => {
                 Some("the host chooses the handles of all writes (placement.policy)")

@@ -112,11 +112,15 @@ impl Mapping {
         self.start_luns();
     }
 
-    /// Collects where data of a handle has come that has no superblock to go to, although others have.
-    pub(crate) fn collect_for_stopped(&mut self, now: Time) {
-        if self.superblocks().host.len() > 1 && self.is_host_stopped() {
+    /// Collects where data of a handle has come that has no superblock to go to, although others have. False
+    /// if there is none.
+    #[inline]
+    pub(crate) fn collect_for_stopped(&mut self, now: Time) -> bool {
+        let is_stopped = self.superblocks().host.len() > 1 && self.is_host_stopped();
+        if is_stopped {
             self.collect_superblocks(now);
         }
+        is_stopped
     }
 
     /// Pages that are missing from those that are to be free.
@@ -181,12 +185,19 @@ impl Mapping {
         let block = self.layout.block_in_plane(job.victim, plane);
         let first = self.layout.page_at(block, row * superblocks.config.sense);
         let pages = to_u32(valid_in(&self.ftl, first, superblocks.config.sense).count());
-        let Some(page) = valid_in(&self.ftl, first, superblocks.config.sense).next() else { return };
+        if pages == 0 {
+            return;
+        }
+        let handle = match &superblocks.placement {
+            Some(placement) => valid_in(&self.ftl, first, superblocks.config.sense)
+                .next()
+                .map_or(HandleId::FIRST, |page| placement.handle_of(page)),
+            None => HandleId::FIRST,
+        };
         job.reads += 1;
         job.read += u64::from(pages);
         let (lun, place) = self.layout.lun_of_plane(plane);
         let mut request = MemoryRequest::internal(now, Lane::GC_READ, Role::Row, lun, place);
-        let handle = self.superblocks().handle_of(page);
         (request.physical, request.page, request.frontier) = (first, pages, to_u8(handle.get()));
         self.issue(request);
     }
