@@ -1,6 +1,7 @@
 //! Causes of latency: every nanosecond of a request's latency has exactly one [`Cause`].
 
-use crate::fdp::HandleId;
+use crate::cast::to_u32;
+use crate::fdp::{HANDLES_MAX, HandleId};
 use crate::time::Nanos;
 
 macro_rules! causes {
@@ -118,36 +119,44 @@ pub const CAUSES: usize = Cause::ALL.len();
 /// counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeldUp {
-    /// The number of the handle, with [`BY_COLLECTION`] if collection of its data held the request up.
-    by: u32,
-    time: Nanos,
+    /// The time in ns, and below it [`BY_COLLECTION`] and the number of the handle: one word, since every
+    /// request has one.
+    packed: u64,
 }
 
-/// See [`HeldUp::by`].
-const BY_COLLECTION: u32 = 1 << 31;
+/// See [`HeldUp`]: collection of the handle's data held the request up.
+const BY_COLLECTION: u64 = HANDLES_MAX as u64;
+
+/// See [`HeldUp`]: the bits below the time.
+const BITS: u32 = BY_COLLECTION.ilog2() + 1;
 
 impl HeldUp {
     /// No handle.
-    pub const NONE: HeldUp = HeldUp { by: 0, time: Nanos::ZERO };
+    pub const NONE: HeldUp = HeldUp { packed: 0 };
 
-    /// A handle whose programs, or the collection of whose data, held a request up for this long.
+    /// A handle whose programs, or the collection of whose data, held a request up for this long: for less
+    /// than 36 years.
     pub fn new(handle: HandleId, is_collection: bool, time: Nanos) -> HeldUp {
-        HeldUp { by: handle.get() | if is_collection { BY_COLLECTION } else { 0 }, time }
+        debug_assert!(u64::from(handle.get()) < BY_COLLECTION && time.0 >> (u64::BITS - BITS) == 0);
+        let by_collection = if is_collection { BY_COLLECTION } else { 0 };
+        HeldUp { packed: time.0 << BITS | by_collection | u64::from(handle.get()) }
     }
 
     /// The handle; `None` if none held the request up, or the device has no handles.
     pub fn handle(self) -> Option<HandleId> {
-        (self.time > Nanos::ZERO).then(|| HandleId::new(self.by & !BY_COLLECTION))
+        let handle = self.packed & (BY_COLLECTION - 1);
+        (self.time() > Nanos::ZERO).then(|| HandleId::new(to_u32(handle)))
     }
 
     /// True if collection of the handle's data held the request up, false if programs of it did.
     pub fn is_by_collection(self) -> bool {
-        self.by & BY_COLLECTION != 0
+        self.packed & BY_COLLECTION != 0
     }
 
     /// For how long.
+    #[inline]
     pub fn time(self) -> Nanos {
-        self.time
+        Nanos(self.packed >> BITS)
     }
 }
 
@@ -174,7 +183,7 @@ impl Spans {
     /// Data of a handle has held the request up; of several the longest counts.
     #[inline]
     pub fn hold_up(&mut self, held_up: HeldUp) {
-        if held_up.time > self.held_up.time {
+        if held_up.time() > self.held_up.time() {
             self.held_up = held_up;
         }
     }

@@ -21,6 +21,6 @@ pub mod wire;
 
 pub use block::{Block, Bytes, Fingerprint};
 pub use disk::{BLOCK_BYTES, BLOCK_LEN, BLOCK_SECTORS, Disk, Mirror, Request, Response};
-pub use placement::{PlacementPolicy, Placer, WriteKind};
+pub use placement::{HostHandles, PlacementPolicy, Placer, WriteKind};
 pub use pool::Pool;
 pub use unaligned::Unaligned;

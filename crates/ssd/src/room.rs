@@ -45,6 +45,7 @@ impl RoomClock {
 
     /// What held up the program that made room last, as what held up a write that has waited this long for
     /// collection.
+    #[inline]
     pub(crate) fn held_up(&self, for_collection: Nanos) -> HeldUp {
         match self.held_up.handle() {
             Some(handle) if self.held_up.is_by_collection() => HeldUp::new(handle, true, for_collection),

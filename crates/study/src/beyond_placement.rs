@@ -4,13 +4,15 @@
 //! A small drive with the flash of `pm9a3-960` under four loads of writes whose data dies at different times,
 //! beside reads of all of it. Each load runs with everything behind one handle, with a handle for each kind
 //! of data that collection may mix again, with handles that stay isolated, and with handles chosen by a host
-//! that knows addresses and lengths only; the first three without suspension as well.
+//! that knows addresses and lengths only; the first three without suspension as well, and two loads over a
+//! mirror that reads the drive which is not written (`epochs`).
 
 use super::{Options, Row, Study};
 use tailcut_base::config::Choice;
 use tailcut_base::fdp::Isolation;
 use tailcut_base::{Nanos, Op};
 use tailcut_host::PlacementPolicy;
+use tailcut_host::array::{ArrayConfig, LayoutKind};
 use tailcut_sim::Scenario;
 use tailcut_sim::measured::{Measured, Run, find};
 use tailcut_sim::report::Tail;
@@ -64,6 +66,36 @@ const KINDS: [Kind; 6] = [
     Kind::Chosen(PlacementPolicy::Recency),
     Kind::Chosen(PlacementPolicy::Sequence),
 ];
+
+/// What keeps writes out of the way of reads besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Besides {
+    /// Reads suspend programs and erases.
+    Suspension,
+    /// Nothing.
+    Nothing,
+    /// Suspension, and two drives with the same data of which one at a time is written.
+    Epochs,
+}
+
+impl Besides {
+    /// What follows the name of a case.
+    fn name(self) -> &'static str {
+        match self {
+            Besides::Suspension => "",
+            Besides::Nothing => ", no suspension",
+            Besides::Epochs => ", epochs",
+        }
+    }
+
+    fn id(self) -> &'static str {
+        match self {
+            Besides::Suspension => "",
+            Besides::Nothing => "/none",
+            Besides::Epochs => "/epochs",
+        }
+    }
+}
 
 /// Classes of data, and handles.
 const CLASSES: u32 = 5;
@@ -154,7 +186,7 @@ impl Load {
         }
     }
 
-    fn scenario(self, options: &Options, kind: Kind, suspends: bool) -> Scenario {
+    fn scenario(self, options: &Options, kind: Kind, besides: Besides) -> Scenario {
         let mut device = Preset::Pm9a3.config();
         let g = &mut device.geometry;
         (g.channels, g.chips, g.pages) = (4, 1, 2304);
@@ -162,19 +194,24 @@ impl Load {
         (device.ftl.spare, device.gc.copies) = (if options.quick { 280_000 } else { 150_000 }, 16);
         device.pacing = PacingConfig::NONE;
         device.buffer.size = 16 << 20;
-        if !suspends {
+        if besides == Besides::Nothing {
             (device.preempt.program, device.preempt.erase) = (Handling::None, Handling::None);
         }
         let handles = match self {
             Load::Classes { .. } => CLASSES,
             _ => 2,
         };
+        let has_epochs = besides == Besides::Epochs;
+        // The array itself needs one.
+        let handles = handles + u32::from(has_epochs);
         (device.fdp.handles, device.fdp.isolation) = match kind {
             Kind::None => (1, Isolation::Initially),
             Kind::Named(isolation) => (handles, isolation),
             Kind::Chosen(_) => (handles, Isolation::Initially),
         };
-        let bytes = device.user_bytes();
+        // An array keeps a little of its drives for itself.
+        let all = device.user_bytes();
+        let bytes = if has_epochs { all - all / 50 } else { all };
         let mut writers = self.writers(bytes).into_iter().map(|writer| match kind {
             Kind::Named(_) => writer,
             Kind::None | Kind::Chosen(_) => SyntheticConfig { stream: 0, ..writer },
@@ -200,6 +237,10 @@ impl Load {
             run: Limits { ramp, duration: ramp + length, ..Limits::NONE },
             ..Scenario::default()
         };
+        if has_epochs {
+            scenario.array =
+                ArrayConfig { drives: 2, groups: 2, layout: LayoutKind::Epochs, ..ArrayConfig::default() };
+        }
         if let Kind::Chosen(policy) = kind {
             scenario.placement.policy = policy;
         }
@@ -210,13 +251,12 @@ impl Load {
         scenario
     }
 
-    fn label(self, kind: Kind, suspends: bool) -> String {
-        let suspends = if suspends { "" } else { "/none" };
-        format!("{}/{}{suspends}", self.id(), kind.id())
+    fn label(self, kind: Kind, besides: Besides) -> String {
+        format!("{}/{}{}", self.id(), kind.id(), besides.id())
     }
 
-    fn run(self, options: &Options, kind: Kind, suspends: bool) -> Run {
-        Run { label: self.label(kind, suspends), scenario: self.scenario(options, kind, suspends) }
+    fn run(self, options: &Options, kind: Kind, besides: Besides) -> Run {
+        Run { label: self.label(kind, besides), scenario: self.scenario(options, kind, besides) }
     }
 }
 
@@ -242,14 +282,25 @@ impl Kind {
     }
 }
 
-/// The loads that are run, and whether reads suspend programs.
-fn cases(options: &Options) -> Vec<(Load, Kind, bool)> {
-    let suspending: &[bool] = if options.quick { &[true] } else { &[true, false] };
-    let of = |suspends: bool| if suspends { &KINDS[..] } else { &KINDS[..3] };
-    let kinds =
-        move |load: Load, suspends: bool| of(suspends).iter().map(move |&kind| (load, kind, suspends));
-    let loads = |suspends: bool| LOADS.iter().flat_map(move |&load| kinds(load, suspends));
-    suspending.iter().flat_map(|&suspends| loads(suspends)).collect()
+/// The loads that are run, and what besides.
+fn cases(options: &Options) -> Vec<(Load, Kind, Besides)> {
+    let all: &[Besides] = match options.quick {
+        true => &[Besides::Suspension, Besides::Epochs],
+        false => &[Besides::Suspension, Besides::Nothing, Besides::Epochs],
+    };
+    let of = |load: Load, besides: Besides| match besides {
+        Besides::Suspension => &KINDS[..],
+        Besides::Nothing => &KINDS[..3],
+        Besides::Epochs if matches!(load, Load::Cache(100) | Load::Tenants) => &KINDS[..3],
+        Besides::Epochs => &[],
+    };
+    let mut cases = Vec::new();
+    for &besides in all {
+        for load in LOADS {
+            cases.extend(of(load, besides).iter().map(|&kind| (load, kind, besides)));
+        }
+    }
+    cases
 }
 
 /// The percentiles of the reads.
@@ -286,22 +337,24 @@ impl Study for Placement {
         if !done.is_empty() {
             return Vec::new();
         }
-        cases(options).into_iter().map(|(load, kind, suspends)| load.run(options, kind, suspends)).collect()
+        cases(options).into_iter().map(|(load, kind, besides)| load.run(options, kind, besides)).collect()
     }
 
     fn rows(&self, options: &Options, done: &[Measured]) -> Vec<Row> {
         let mut rows = Vec::new();
-        for (load, kind, suspends) in cases(options) {
-            let besides = if suspends { "" } else { ", no suspension" };
-            let case = format!("{}, {}{besides}", load.name(), kind.name());
-            let measured = find(done, &load.label(kind, suspends));
-            let none = find(done, &load.label(Kind::None, suspends));
+        for (load, kind, besides) in cases(options) {
+            let case = format!("{}, {}{}", load.name(), kind.name(), besides.name());
+            let measured = find(done, &load.label(kind, besides));
+            let none = find(done, &load.label(Kind::None, besides));
             let drive = &measured.report.drive;
-            let published = load.published().filter(|_| suspends).and_then(|[without, with]| match kind {
-                Kind::None => Some(without),
-                Kind::Named(Isolation::Persistently) => Some(with),
-                _ => None,
-            });
+            let published =
+                load.published().filter(|_| besides == Besides::Suspension).and_then(|[without, with]| {
+                    match kind {
+                        Kind::None => Some(without),
+                        Kind::Named(Isolation::Persistently) => Some(with),
+                        _ => None,
+                    }
+                });
             let row =
                 Row::new(&*case, "write amplification", "x", drive.write_amplification).paper(published);
             let row = match load {

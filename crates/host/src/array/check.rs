@@ -51,6 +51,8 @@ pub(super) mod tests {
     pub(in crate::array) struct Served {
         pub array: Array<Fingerprint>,
         now: Time,
+        /// The handle that the next requests of the host name.
+        handle: u32,
         /// The handle of every request to a drive, with its operation.
         named: Vec<(Op, HandleId)>,
     }
@@ -66,7 +68,7 @@ pub(super) mod tests {
             let disk =
                 Disk { blocks: 40_000, depth: 4, most_blocks: 64, volatile_cache: true, copies: 1, handles };
             let array = Array::fresh(&config, &vec![disk; 4]);
-            Served { array, now: Time::ZERO, named: Vec::new() }
+            Served { array, now: Time::ZERO, handle: 0, named: Vec::new() }
         }
 
         /// The handles that its writes have named, in order and each once.
@@ -101,7 +103,7 @@ pub(super) mod tests {
                 class,
                 fail_fast: false,
                 mirror,
-                handle: HandleId::FIRST,
+                handle: HandleId::new(self.handle),
                 block,
                 blocks: 1,
                 data,
@@ -180,6 +182,44 @@ pub(super) mod tests {
             }
             assert_eq!(of(1), [0], "{layout}");
             assert!(of(2).iter().all(|&handle| handle < 2), "{layout}");
+        }
+    }
+
+    /// The handles that a host's handle is on the drives, while they have this number of them.
+    fn passed_on(layout: LayoutKind, handles: u32, of_host: u32) -> Vec<u32> {
+        let mut served = Served::over(layout, handles);
+        served.handle = of_host;
+        let mut named = served.written().handles_named();
+        // Those of the array itself: parity or moved blocks, and metadata.
+        let own: &[u32] = match layout {
+            LayoutKind::Raid0 => &[],
+            LayoutKind::Epochs => &[2],
+            _ => &[1, 2],
+        };
+        named.retain(|handle| !own.contains(handle));
+        named
+    }
+
+    #[test]
+    fn the_handle_of_the_host_is_passed_on_to_the_drives() {
+        for layout in LayoutKind::all().iter().copied() {
+            let offered = |handles: u32| Served::over(layout, handles).array.disk().handles;
+            let expected = match layout {
+                LayoutKind::Raid0 => [1, 2, 3, 8],
+                LayoutKind::Epochs => [1, 1, 2, 7],
+                LayoutKind::Raid4 | LayoutKind::Raid5 => [1, 1, 1, 6],
+                _ => [1; 4],
+            };
+            assert_eq!([1, 2, 3, 8].map(offered), expected, "{layout}");
+            let of = |of_host: u32| passed_on(layout, 8, of_host);
+            match layout {
+                LayoutKind::Raid0 => assert_eq!([0, 1, 7, 8].map(of), [[0], [1], [7], [0]]),
+                LayoutKind::Epochs => assert_eq!([0, 1, 2, 6, 7].map(of), [[0], [1], [3], [7], [0]]),
+                LayoutKind::Raid4 | LayoutKind::Raid5 => {
+                    assert_eq!([0, 1, 5, 6].map(of), [[0], [3], [7], [0]], "{layout}");
+                }
+                _ => assert_eq!([0, 1, 7].map(of), [[0]; 3], "{layout}"),
+            }
         }
     }
 

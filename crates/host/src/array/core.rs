@@ -13,7 +13,7 @@ use crate::array::{DriveId, RGroups};
 use crate::check::ensure;
 use crate::disk::Disk;
 use crate::mutation::{Invariant, holds};
-use crate::placement::WriteKind;
+use crate::placement::{HostHandles, WriteKind};
 use tailcut_base::control::Control;
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::{Class, Op, Spans, Status, Time};
@@ -35,6 +35,8 @@ pub struct Core<B: Block> {
     turns: Option<Turns>,
     /// Drives that do not support windows, in ascending order.
     without_turns: Vec<DriveId>,
+    /// The handles that the host can name.
+    handles: HostHandles,
     /// The superblock, if the array keeps one.
     superblock: Option<SuperblockState>,
     /// Blocks of each drive that the array uses.
@@ -43,6 +45,12 @@ pub struct Core<B: Block> {
     held: Vec<RequestSlot>,
     /// The drive whose flush has failed, if the layout is not redundant.
     unflushed: Option<DriveId>,
+}
+
+/// The handles of an array over `disks` that it does not need itself.
+fn handles_beside(config: &ArrayConfig, disks: &[Disk]) -> HostHandles {
+    let handles = disks.iter().map(|disk| disk.handles).min().unwrap_or(1);
+    config.host_handles(handles)
 }
 
 /// The superblock and the progress of its writes.
@@ -130,12 +138,18 @@ impl<B: Block> Core<B> {
             requests: Requests::default(),
             turns: Turns::new(config.turns, config.turn_pause, config.width()),
             without_turns: Vec::new(),
+            handles: handles_beside(config, disks),
             superblock: superblock.map(SuperblockState::new),
             drive_blocks,
             held: Vec::new(),
             unflushed: None,
             config: config.clone(),
         }
+    }
+
+    /// The handles that the host can name.
+    pub fn handles(&self) -> &HostHandles {
+        &self.handles
     }
 
     /// The range of blocks on each drive that a layout may use.

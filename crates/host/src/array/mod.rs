@@ -193,7 +193,14 @@ impl<B: Block> Array<B> {
             Kind::Epochs(epochs) => epochs.blocks(),
         };
         let (depth, copies) = (self.core.config.depth, self.core.reads.copies());
-        Disk { blocks, depth, most_blocks: MOST_BLOCKS, volatile_cache: true, copies, handles: 1 }
+        Disk {
+            blocks,
+            depth,
+            most_blocks: MOST_BLOCKS,
+            volatile_cache: true,
+            copies,
+            handles: self.core.handles().count(),
+        }
     }
 
     /// The blocks of each drive that hold data; `None` for layouts that write a log.
@@ -274,6 +281,7 @@ impl<B: Block> Array<B> {
         let fits = fits && self.has_copy(&request);
         let is_refused = self.core.unflushed().is_some() && request.op != Op::Read;
         let is_without_room = self.core.is_without_room(request.op);
+        let request = Request { handle: self.core.handles().of_member(request.handle), ..request };
         let slot = self.core.requests.open(now, request);
         if is_refused || fits && is_without_room {
             let status = if is_refused { Status::MediaError } else { Status::NoSpace };

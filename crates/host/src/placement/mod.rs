@@ -1,9 +1,11 @@
 //! Data placement: which reclaim unit handle a write names on disks that have several.
 
+mod passing;
 mod policy;
 mod recency;
 mod sequences;
 
+pub use passing::HostHandles;
 pub use policy::{PlacementPolicy, Placer};
 use tailcut_base::fdp::HandleId;
 
@@ -16,6 +18,8 @@ pub enum WriteKind {
     /// rebuilds or repairs them.
     #[default]
     Data,
+    /// Data of the user that the host placed by this handle of the disk.
+    Named(HandleId),
     /// Parity, which every write to its stripe changes: in an array of `n` drives it is overwritten up to
     /// `n - 1` times as often as data.
     Parity,
@@ -34,6 +38,7 @@ impl WriteKind {
     pub fn handle(self, handles: u32) -> HandleId {
         let wanted = match self {
             WriteKind::Data => 0,
+            WriteKind::Named(handle) => handle.get(),
             WriteKind::Parity | WriteKind::Moved => 1,
             WriteKind::Metadata => 2,
         };

@@ -74,7 +74,7 @@ impl Volume {
             max_sectors: disk.most_blocks * BLOCK_SECTORS as u32,
             block_sectors: BLOCK_SECTORS as u32,
             volatile_cache: disk.volatile_cache,
-            handles: 1,
+            handles: disk.handles,
         }
     }
 
@@ -205,7 +205,7 @@ impl Volume {
             class: command.class,
             fail_fast: command.fail_fast,
             mirror: Mirror::Any,
-            handle: HandleId::FIRST,
+            handle: HandleId::new(u32::from(command.stream)),
             block,
             blocks: (end - block) as u32,
             data,

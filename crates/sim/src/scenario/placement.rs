@@ -38,10 +38,19 @@ impl Scenario {
     pub(super) fn placement_is_idle(&self) -> Option<&'static str> {
         match (self.array.drives, self.kv.enabled) {
             (_, true) => Some("a server chooses the handles of its writes (kv.enabled)"),
-            (1.., _) => Some("an array chooses the handles of its writes (array.drives)"),
             _ if !self.device.fdp.is_on() => Some("the drive has one handle: raise device.fdp.handles"),
+            (1.., _) if self.handles_of_host() == 1 => Some(
+                "the array has no handle to spare for its host (array.layout): raise device.fdp.handles, \
+                 to 3 with epochs and 4 with raid5; a log has one always",
+            ),
             _ => None,
         }
+    }
+
+    /// The handles that a request can name: those of the drive, or those that an array does not need.
+    pub(super) fn handles_of_host(&self) -> u32 {
+        let of_drive = self.device.fdp.handles;
+        if self.array.drives > 0 { self.array.host_handles(of_drive).count() } else { of_drive }
     }
 
     /// `world`, in which writes are placed by the policy of this scenario.

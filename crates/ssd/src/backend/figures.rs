@@ -172,7 +172,7 @@ impl Backend {
         for (index, &id) in t.members().iter().enumerate() {
             let whole = self.cell_time(id, t.kind);
             let cell = if index < crossed { whole.min(left) } else { whole };
-            let die = 1u16 << self.layout.planes.quotient(u32::from(self.requests[id].place));
+            let die = 1u16 << self.layout.planes().quotient(u32::from(self.requests[id].place));
             sums[1] += cell;
             if seen & die == 0 {
                 sums[0] += cell;

@@ -330,7 +330,7 @@ impl Backend {
         let takes = self.time_to_take(transaction.kind, Handling::Reset);
         let left = Nanos(transaction.cell_end.0.saturating_sub(now.0 - takes.0));
         let dies = transaction.members().iter().fold(0u16, |dies, &id| {
-            dies | 1 << self.layout.planes.quotient(u32::from(self.requests[id].place))
+            dies | 1 << self.layout.planes().quotient(u32::from(self.requests[id].place))
         });
         self.preemption.spend(self.cost_of_reset(&transaction, upper));
         self.luns.uncount(&transaction, left, dies.count_ones());

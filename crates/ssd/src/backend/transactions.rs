@@ -38,7 +38,7 @@ impl Backend {
                 if levels { self.place_behind(lun, lane, left, place, &offsets, upper) } else { place };
             left &= !(1 << place);
             let Some(id) = self.first_startable(lun, lane, place, upper) else { continue };
-            let die = self.layout.planes.quotient(place) as usize;
+            let die = self.layout.planes().quotient(place) as usize;
             let offset = self.offset(id, lun, place, upper);
             if !first && !self.fits(&offsets, die, offset, kind) {
                 continue;
@@ -64,11 +64,11 @@ impl Backend {
         offsets: &[u32; 16],
         upper: &impl UpperLayers,
     ) -> u32 {
-        let die = self.layout.planes.quotient(place);
+        let die = self.layout.planes().quotient(place);
         if offsets[die as usize] != NO_OFFSET {
             return place;
         }
-        let planes = self.layout.planes.get();
+        let planes = self.layout.planes().get();
         let of_die = to_u16(((1u32 << planes) - 1) << (die * planes));
         let offset = |place| self.offset(self.luns.first(lun, lane, place), lun, place, upper);
         let pages = self.layout.pages.get();
@@ -209,7 +209,7 @@ impl Backend {
             let cell = self.cell_time(id, kind);
             bus += command;
             end = end.max(bus + cell);
-            let die = 1u16 << (self.layout.planes.quotient(u32::from(request.place)));
+            let die = 1u16 << (self.layout.planes().quotient(u32::from(request.place)));
             plane_busy += cell;
             if dies & die == 0 {
                 die_busy += cell;

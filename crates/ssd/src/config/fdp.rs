@@ -7,7 +7,7 @@ use tailcut_base::cast::to_u32;
 use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 use tailcut_base::fdp::{HANDLES_MAX, Isolation};
 
-/// Data placement of a drive that maps by superblock. A reclaim unit is a superblock.
+/// Data placement of a drive that maps by superblock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FdpConfig {
     /// Reclaim unit handles, 1 to 8; 1 is a drive without data placement, which ignores the handles of
@@ -15,11 +15,14 @@ pub struct FdpConfig {
     pub handles: u32,
     /// Whether collection may bring data of several handles together.
     pub isolation: Isolation,
+    /// Superblocks of a reclaim unit, which are opened, closed and emptied together; a power of two that
+    /// divides their number. Thresholds of collection count reclaim units.
+    pub superblocks: u32,
 }
 
 impl FdpConfig {
     /// The values of drives without data placement.
-    pub const OFF: FdpConfig = FdpConfig { handles: 1, isolation: Isolation::Initially };
+    pub const OFF: FdpConfig = FdpConfig { handles: 1, isolation: Isolation::Initially, superblocks: 1 };
 
     /// True when writes are placed by handle.
     pub fn is_on(&self) -> bool {
@@ -51,29 +54,59 @@ impl Configure for FdpConfig {
                 (it does) or persistently (it never does) isolated.",
             &mut self.isolation,
         );
+        count_u32(
+            visit,
+            "superblocks",
+            "Superblocks of a reclaim unit, which are written one after the other and emptied together; 1, \
+                or a power of two that divides geometry.blocks. gc.low counts reclaim units.",
+            &mut self.superblocks,
+            1..=64,
+        );
     }
 }
 
 impl SsdConfig {
+    /// A drive with one handle has nothing to set.
+    fn check_without_handles(&self) -> Result<(), Problem> {
+        match self.fdp {
+            FdpConfig { isolation: Isolation::Persistently, .. } => Err(Problem::new(
+                "fdp.isolation",
+                "the data of one handle needs no isolation; set fdp.handles, or isolation = \"initially\"",
+            )),
+            FdpConfig { superblocks: 2.., .. } => Err(Problem::new(
+                "fdp.superblocks",
+                "a drive with one handle has no reclaim units; set fdp.handles, or superblocks = 1",
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// What data placement needs of the rest.
     ///
     /// # Errors
     /// The key that is to be changed, and why.
     pub fn check_fdp(&self) -> Result<(), Problem> {
         if !self.fdp.is_on() {
-            return match self.fdp.isolation {
-                Isolation::Initially => Ok(()),
-                Isolation::Persistently => Err(Problem::new(
-                    "fdp.isolation",
-                    "the data of one handle needs no isolation; set fdp.handles, or isolation = \"initially\"",
-                )),
-            };
+            return self.check_without_handles();
         }
         if !self.maps_by_superblock() {
             return Err(Problem::new(
                 "fdp.handles",
                 "a reclaim unit is a superblock; set ftl.mapping = \"superblock\", or handles = 1 (streams of \
                  a drive that maps by page are ftl.streams)",
+            ));
+        }
+        let (blocks, each) = (self.geometry.blocks, self.fdp.superblocks);
+        if !each.is_power_of_two() || !blocks.is_multiple_of(each) {
+            let fits =
+                (0..7).map(|bits| 1 << bits).filter(|&fits| fits <= each && blocks.is_multiple_of(fits));
+            return Err(Problem::new(
+                "fdp.superblocks",
+                format!(
+                    "{blocks} superblocks do not make reclaim units of {each}, a power of two; set \
+                     superblocks = {}, or change geometry.blocks",
+                    fits.max().unwrap_or(1)
+                ),
             ));
         }
         // A part of a unit of every handle waits in the buffer, beside the units that are being programmed.

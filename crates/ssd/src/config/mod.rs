@@ -278,7 +278,7 @@ impl SsdConfig {
     /// Blocks of a plane that hold no data for good: open ones, the reserve, and those kept free.
     pub fn blocks_kept(&self) -> u32 {
         let open = self.ftl.streams.max(self.fdp.handles) + self.fdp.destinations();
-        open + self.gc_reserve().max(self.gc.low) + 1
+        (open + self.gc_reserve().max(self.gc.low) + 1) * self.fdp.superblocks
     }
 
     /// What preemption needs of the rest.
@@ -339,9 +339,10 @@ impl SsdConfig {
     /// data: all but those that hold the data and the open ones.
     pub fn has_room_for(&self, thresholds: GcThresholds) -> bool {
         let GcThresholds { low, high } = thresholds;
-        let data = self.logical_pages_per_plane().div_ceil(u64::from(self.geometry.pages));
+        let each = u64::from(self.fdp.superblocks);
+        let data = self.logical_pages_per_plane().div_ceil(u64::from(self.geometry.pages) * each);
         let open = u64::from(self.ftl.streams) + 1;
-        let reachable = u64::from(self.geometry.blocks).saturating_sub(data + open);
+        let reachable = (u64::from(self.geometry.blocks) / each).saturating_sub(data + open);
         let mut with_low = self.clone();
         with_low.gc.low = low;
         low >= 2 && low <= high && u64::from(high) <= reachable && with_low.check_space().is_ok()

@@ -100,7 +100,7 @@ impl SsdConfig {
     /// Superblocks that hold no data for good: those that are kept free, counting what is left in those that
     /// are being written, and the one that is being emptied.
     fn superblocks_kept(&self) -> u32 {
-        self.gc.low + 1
+        (self.gc.low + 1) * self.fdp.superblocks
     }
 
     /// What mapping by superblock needs of the rest.

@@ -238,9 +238,11 @@ pub struct Layout {
     /// Places (die and plane) behind a ready/busy line.
     pub places: Divisor,
     /// Divides by the number of planes in a die.
-    pub planes: Divisor,
+    planes: Divisor,
     /// Ready/busy lines of a channel.
     luns: Divisor,
+    /// Blocks of each plane in a superblock, as the power of two that they are.
+    superblock_shift: u32,
 }
 
 impl Layout {
@@ -252,7 +254,28 @@ impl Layout {
             places: Divisor::new(geometry.places_per_lun()),
             planes: Divisor::new(geometry.planes),
             luns: Divisor::new(geometry.luns_per_channel()),
+            superblock_shift: 0,
         }
+    }
+
+    /// The same with superblocks of this many neighbouring blocks of each plane, a power of two that divides
+    /// their number; [`Layout::new`] has one.
+    #[must_use]
+    pub fn with_superblocks_of(self, blocks: u32) -> Layout {
+        debug_assert!(blocks.is_power_of_two() && self.blocks.get().is_multiple_of(blocks));
+        Layout { superblock_shift: blocks.trailing_zeros(), ..self }
+    }
+
+    /// Blocks of each plane in a superblock.
+    #[inline]
+    pub fn blocks_each(&self) -> u32 {
+        1 << self.superblock_shift
+    }
+
+    /// Divides by the number of planes in a die.
+    #[inline]
+    pub fn planes(&self) -> Divisor {
+        self.planes
     }
 
     /// The block of a physical page.
@@ -288,13 +311,24 @@ impl Layout {
     /// The superblock that contains a block.
     #[inline]
     pub fn superblock_of(&self, block: BlockId) -> SuperblockId {
-        SuperblockId::new(self.blocks.remainder(block.get()))
+        SuperblockId::new(self.blocks.remainder(block.get()) >> self.superblock_shift)
     }
 
-    /// The block of a superblock in a plane.
+    /// The first block of a superblock in a plane. Its pages go on in the next, if it has several.
     #[inline]
     pub fn block_in_plane(&self, superblock: SuperblockId, plane: PlaneId) -> BlockId {
-        BlockId::new(plane.get() * self.blocks.get() + superblock.get())
+        BlockId::new(plane.get() * self.blocks.get() + (superblock.get() << self.superblock_shift))
+    }
+
+    /// The blocks of a superblock in a plane, in the order in which they are written.
+    #[inline]
+    pub fn blocks_in_plane(
+        &self,
+        superblock: SuperblockId,
+        plane: PlaneId,
+    ) -> impl Iterator<Item = BlockId> + use<> {
+        let first = self.block_in_plane(superblock, plane);
+        first.up_to(BlockId::new(first.get() + self.blocks_each()))
     }
 
     /// The blocks of a superblock, by plane.
@@ -304,7 +338,7 @@ impl Layout {
         geometry: &Geometry,
     ) -> impl Iterator<Item = BlockId> + use<> {
         let layout = *self;
-        geometry.plane_ids().map(move |plane| layout.block_in_plane(superblock, plane))
+        geometry.plane_ids().flat_map(move |plane| layout.blocks_in_plane(superblock, plane))
     }
 
     /// The blocks of a plane.

@@ -131,10 +131,11 @@ impl Mapping {
         let nand = NandArray::new(geometry, &config.faults, seed, content);
         let sets = Sets::new(&config.sets, &config.ftl, geometry);
         let reserve = config.gc_reserve();
-        let ftl = Ftl::new(&config.ftl, geometry, &config.gc, reserve, &nand, sets);
+        let layout = Layout::new(geometry).with_superblocks_of(config.fdp.superblocks);
+        let ftl = Ftl::new(&config.ftl, geometry, layout, &config.gc, reserve, &nand, sets);
         Mapping {
             config: config.clone(),
-            layout: Layout::new(geometry),
+            layout,
             erase: Phases::new(&config.timing, geometry).erase,
             horizon,
             effects: VecDeque::new(),

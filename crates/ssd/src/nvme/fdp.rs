@@ -53,10 +53,10 @@ pub fn configurations(config: &SsdConfig) -> Vec<u8> {
     bytes
 }
 
-/// Bytes of a reclaim unit: a superblock.
+/// Bytes of a reclaim unit (RUNS): of its superblocks.
 fn unit_bytes(config: &SsdConfig) -> u64 {
     let g = &config.geometry;
-    u64::from(g.plane_count()) * u64::from(g.pages) * g.page_bytes
+    u64::from(config.fdp.superblocks) * u64::from(g.plane_count()) * u64::from(g.pages) * g.page_bytes
 }
 
 /// The log page [`USAGE_LOG`]: all handles of a drive are specified by the host.
@@ -145,13 +145,14 @@ mod tests {
     fn a_configuration_has_a_descriptor_for_each_handle() {
         let mut config = Preset::Pm9a3.config();
         config.fdp.handles = 3;
-        config.fdp.isolation = Isolation::Persistently;
+        (config.fdp.isolation, config.fdp.superblocks) = (Isolation::Persistently, 4);
         let bytes = configurations(&config);
         assert_eq!((bytes.len() as u64, number(&bytes[..2])), (number(&bytes[4..8]), 0));
         let of = &bytes[16..];
         assert_eq!((number(&of[..2]), of.len()), (76, 76));
         assert_eq!((of[2], number(&of[4..8]), number(&of[8..10])), (0x80, 1, 3));
-        assert_eq!(number(&of[16..24]), unit_bytes(&config));
+        let superblock = config.geometry.page_count() / u64::from(config.geometry.blocks);
+        assert_eq!(number(&of[16..24]), 4 * superblock * config.geometry.page_bytes);
         assert_eq!([of[64], of[68], of[72]], [2, 2, 2]);
         assert_eq!(
             usage(&config),

@@ -32,8 +32,9 @@ impl<P: Probe> Ssd<P> {
             self.mapping.collect_superblocks(now);
             self.carry_out(now);
         }
-        self.mapping.collect_for_stopped(now);
-        self.carry_out(now);
+        if self.mapping.collect_for_stopped(now) {
+            self.carry_out(now);
+        }
         self.wake(now);
     }
 

@@ -26,6 +26,16 @@ fn status(writer: &mut Writer, handle: u32) -> HandleStatus {
     }
 }
 
+/// The same with reclaim units of several superblocks.
+fn with_units_of(superblocks: u32, handles: u32, isolation: Isolation) -> SsdConfig {
+    let mut config = with_handles(handles, isolation);
+    config.fdp.superblocks = superblocks;
+    config.geometry.pages = 24;
+    config.ftl.spare = config.ftl.spare.max(crate::drives::least_spare(&config));
+    assert_eq!(config.check_fdp(), Ok(()));
+    config
+}
+
 /// Figures after the data has been overwritten several times: a tenth of the pages gets nine tenths of the
 /// writes.
 fn skewed(config: &SsdConfig, apart: bool) -> (Writer, Figures) {
@@ -120,18 +130,102 @@ fn what_is_moved_is_counted_for_the_handle_that_wrote_it() {
 
 #[test]
 fn the_data_of_isolated_handles_never_shares_a_reclaim_unit() {
-    // The drive asserts it of each superblock; nothing is known of superblocks that were filled in advance.
-    for isolation in [Isolation::Initially, Isolation::Persistently] {
-        let config = with_handles(4, isolation);
+    // The drive asserts it of each reclaim unit; nothing is known of what was filled in advance.
+    for (superblocks, isolation) in [1, 2, 4].into_iter().flat_map(|superblocks| {
+        [Isolation::Initially, Isolation::Persistently].map(|isolation| (superblocks, isolation))
+    }) {
+        let config = with_units_of(superblocks, 4, isolation);
         let mut writer = Writer::new(&config, PreparedState::Empty, 3);
         let pages = writer.pages();
-        for _ in 0..8 {
-            writer.write(pages / 2, |random| (random.below(pages), (random.below(4)) as u8));
+        for _ in 0..5 {
+            writer.write(pages, |random| (random.below(pages), (random.below(4)) as u8));
             writer.ssd.check();
         }
         let collected = (0..4).map(|handle| status(&mut writer, handle).collected).sum::<u64>();
-        assert!(collected > 100, "{isolation}: {collected} superblocks collected");
+        assert!(collected > 30, "{superblocks} {isolation}: {collected} reclaim units collected");
+        statistics_are_those_of_the_flash(&mut writer);
     }
+}
+
+/// What the endurance group counts is what was programmed and erased, handle by handle.
+fn statistics_are_those_of_the_flash(writer: &mut Writer) {
+    let ControlReply::PlacementStatistics(Statistics { host_written, media_written, media_erased }) =
+        writer.ssd.control(writer.now(), Control::PlacementStatistics)
+    else {
+        panic!("a drive with placement has statistics")
+    };
+    let (figures, config) = (writer.ssd.figures(writer.now()), writer.ssd.config().clone());
+    let page = config.geometry.page_bytes;
+    assert_eq!(media_written, (figures.counts.programmed_user + figures.counts.programmed_gc) * page);
+    assert_eq!(media_erased, figures.counts.erases * u64::from(config.geometry.pages) * page);
+    let handles = (0..config.fdp.handles).map(|handle| status(writer, handle));
+    let [written, moved] =
+        handles.fold([0, 0], |[written, moved], of| [written + of.host_written, moved + of.moved]);
+    assert_eq!(written, figures.counts.programmed_user * page);
+    // Padding counts as collection's, and has no handle.
+    assert!(moved <= figures.counts.programmed_gc * page && host_written >= written);
+    let erased: u64 = writer.ssd.figures(writer.now()).counts.erases;
+    assert!(erased > 0, "nothing was erased");
+}
+
+#[test]
+fn a_reclaim_unit_of_several_superblocks_is_written_and_emptied_as_one() {
+    for superblocks in [2, 8] {
+        let config = with_units_of(superblocks, 2, Isolation::Initially);
+        let mut writer = Writer::new(&config, PreparedState::Empty, 1);
+        let superblock = 4 * 24 * config.geometry.page_bytes;
+        let unit = u64::from(superblocks) * superblock;
+        // Pages of the buffer are programmed by 24; what is written fills less than the reclaim unit.
+        writer.write(24 * 6, |random| (random.below(10_000), 1));
+        let available = status(&mut writer, 1).available;
+        assert!(available < unit && available >= unit - 6 * 24 * config.geometry.page_bytes);
+        assert_eq!(available > superblock, superblocks > 2, "{available} of {unit}");
+        // Data in order leaves reclaim units without a valid page: all blocks of one are erased.
+        let pages = writer.pages();
+        let mut next = 0;
+        let order = |_: &mut Stream| {
+            next = (next + 1) % pages;
+            (next, 1)
+        };
+        let figures = writer.write(3 * pages, order);
+        let [user, moved] = [figures.counts.programmed_user, figures.counts.programmed_gc];
+        assert!(moved * 20 < user, "hardly anything is left to be moved: {moved} of {user}");
+        // Those that were emptied last are still being erased.
+        let blocks = u64::from(4 * superblocks) * figures.counts.collections;
+        let erases = figures.counts.erases;
+        assert!(erases <= blocks && erases > blocks / 2, "{erases} of {blocks} blocks erased");
+        writer.ssd.check();
+    }
+}
+
+#[test]
+fn drives_with_large_reclaim_units_can_be_prepared() {
+    for (state, superblocks) in
+        [PreparedState::Sequential, PreparedState::Steady].into_iter().flat_map(|s| [(s, 1), (s, 2), (s, 8)])
+    {
+        let mut writer = Writer::new(&with_units_of(superblocks, 2, Isolation::Initially), state, 1);
+        writer.ssd.check();
+        let pages = writer.pages();
+        writer.write(pages / 2, uniform(pages));
+        writer.ssd.check();
+    }
+}
+
+#[test]
+fn reclaim_units_that_do_not_divide_the_drive_are_refused() {
+    let mut config = with_handles(2, Isolation::Initially);
+    for (blocks, superblocks, remedy) in [(256, 3, 2), (252, 8, 4), (256, 64, 0)] {
+        (config.geometry.blocks, config.fdp.superblocks) = (blocks, superblocks);
+        match config.check_fdp() {
+            Ok(()) => assert_eq!(remedy, 0),
+            Err(problem) => {
+                let message = problem.to_string();
+                assert!(message.contains(&format!("set superblocks = {remedy},")), "{message}");
+            }
+        }
+    }
+    (config.fdp.handles, config.fdp.superblocks) = (1, 2);
+    assert!(config.check_fdp().is_err(), "one handle has no reclaim units");
 }
 
 #[test]

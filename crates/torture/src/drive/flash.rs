@@ -292,6 +292,7 @@ fn place_by_handle(config: &mut SsdConfig, model: &Model, seed: u64) {
     config.fdp.handles = 3;
     config.fdp.isolation =
         [Isolation::Initially, Isolation::Persistently][usize::from(seed.is_multiple_of(3))];
+    config.fdp.superblocks = [1, 1, 2, 4][(seed / 32 % 4) as usize];
     config.buffer.size = config.buffer.size.max(u64::from(4 * config.superblock.program) * 4096);
     set_size(config, model.blocks);
     assert_eq!(config.check_fdp(), Ok(()), "a drive with handles");
@@ -299,7 +300,8 @@ fn place_by_handle(config: &mut SsdConfig, model: &Model, seed: u64) {
 
 /// Gives a drive room for `blocks` blocks of 4 KiB beside what collection needs, and offers no more of it.
 fn set_size(config: &mut SsdConfig, blocks: u64) {
-    config.geometry.blocks = blocks.div_ceil(PLANES * PAGES) as u32 + config.blocks_kept() + SPARE_BLOCKS;
+    let blocks_each = blocks.div_ceil(PLANES * PAGES) as u32 + config.blocks_kept() + SPARE_BLOCKS;
+    config.geometry.blocks = blocks_each.next_multiple_of(config.fdp.superblocks);
     let pages = PLANES * PAGES * u64::from(config.geometry.blocks);
     let offered = blocks.next_multiple_of(PLANES);
     config.ftl.spare = (1_000_000 - (offered * 1_000_000).div_ceil(pages)) as u32;

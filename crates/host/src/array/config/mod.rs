@@ -5,6 +5,7 @@ use super::log::LogConfig;
 use super::raid::RaidConfig;
 use super::superblock::MemberSuperblock;
 use crate::disk::BLOCK_BYTES;
+use crate::placement::{HostHandles, WriteKind};
 use tailcut_base::Nanos;
 use tailcut_base::cast::to_u32;
 use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
@@ -168,6 +169,20 @@ impl Default for ArrayConfig {
 }
 
 impl ArrayConfig {
+    /// The handles that the array offers to its host when each drive has at least `handles`: those that it
+    /// does not need for parity and metadata. A log has one; it writes in the order of time.
+    pub fn host_handles(&self, handles: u32) -> HostHandles {
+        let layout = self.layout;
+        let own: &[WriteKind] = match layout {
+            LayoutKind::Raid0 if self.has_checksums_in_place() => &[WriteKind::Metadata],
+            LayoutKind::Raid0 => &[],
+            _ if layout.is_mirrored() => &[WriteKind::Metadata],
+            _ if layout.is_in_place() => &[WriteKind::Parity, WriteKind::Metadata],
+            _ => return HostHandles::ONE,
+        };
+        HostHandles::beside(own, handles)
+    }
+
     /// Drives per R-group. If the layout is redundant, one of them may be lost.
     pub fn width(&self) -> usize {
         if self.layout.is_mirrored() {

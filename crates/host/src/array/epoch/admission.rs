@@ -93,6 +93,7 @@ impl<B: Block> Epochs<B> {
                 false => CachedContent::Data(std::mem::take(&mut request.data[to_usize(index)])),
             };
             self.cache.change(id, held);
+            self.cache.place_by(id, request.handle());
             self.cache.get_mut(id).holds += 1;
         }
     }

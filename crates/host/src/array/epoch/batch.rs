@@ -12,6 +12,7 @@ use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::array::reads::{SealAge, seal_of};
 use crate::placement::WriteKind;
 use tailcut_base::cast::to_u32;
+use tailcut_base::fdp::HandleId;
 use tailcut_base::{Class, Op, Status, Time, id};
 
 id! {
@@ -43,6 +44,7 @@ struct Part<B> {
     block: u64,
     mark: Mark,
     content: CachedContent<B>,
+    handle: HandleId,
     is_listed: bool,
 }
 
@@ -121,7 +123,7 @@ impl<B: Block> Epochs<B> {
     /// A copy taken from its dirty list, in its current version.
     fn part(&mut self, core: &Core<B>, copy: CopyId) -> Part<B> {
         let entry = self.cache.get_mut(copy.entry());
-        let (version, content) = (entry.version, entry.held.clone());
+        let (version, content, handle) = (entry.version, entry.held.clone(), entry.handle());
         let state = &mut entry.copies[copy.copy()];
         (state.is_queued, state.sent) = (false, version);
         let places = self.shape.places(entry.block);
@@ -139,7 +141,7 @@ impl<B: Block> Epochs<B> {
         // Without descriptors there is no comparison.
         let sum = if self.is_listing { content.checksum() } else { 0 };
         let block = places[copy.copy()].block;
-        Part { copy, block, mark: Mark { version, sum }, content, is_listed }
+        Part { copy, block, mark: Mark { version, sum }, content, handle, is_listed }
     }
 
     fn count_wait(&mut self, now: Time, since: Time) {
@@ -291,6 +293,7 @@ impl<B: Block> Epochs<B> {
             let goes_on = |(offset, part): &(usize, &Part<B>)| {
                 part.block == first.block + *offset as u64
                     && (part.content == CachedContent::Zeros) == is_trim
+                    && part.handle == first.handle
             };
             let count = rest.iter().enumerate().take(self.most).take_while(goes_on).count();
             self.write_run(now, core, id, &rest[..count], is_trim);
@@ -320,7 +323,8 @@ impl<B: Block> Epochs<B> {
         self.batches[id].pending += 1;
         let op = if is_trim { Op::Trim } else { Op::Write };
         let (block, blocks, class) = (parts[0].block, to_u32(parts.len()), Class::DEFAULT);
-        let ask = Ask { op, fua: false, fail_fast: false, class, kind: WriteKind::Data, block, blocks, data };
+        let kind = WriteKind::Named(parts[0].handle);
+        let ask = Ask { op, fua: false, fail_fast: false, class, kind, block, blocks, data };
         core.drives.ask(
             now,
             drive,

@@ -6,6 +6,8 @@ use super::geometry::Geometry;
 use super::locks::PieceId;
 use super::mutation::{Invariant, holds};
 use crate::Block;
+use crate::placement::WriteKind;
+use tailcut_base::fdp::HandleId;
 use tailcut_base::{Cause, Class, Nanos, Spans, Time, id};
 
 id! {
@@ -53,6 +55,8 @@ pub(super) struct Batch<B> {
     pub fua: bool,
     /// Latency class of the requests to drives.
     pub class: Class,
+    /// The handle of the drives that its data is placed by: that of the last piece.
+    handle: HandleId,
     /// Number of the journal transaction that contains the batch; 1 if the bitmap marks its region instead,
     /// and 0 while neither protects it.
     pub transaction: u64,
@@ -93,6 +97,7 @@ impl<B: Block> Batch<B> {
             again: false,
             fua: false,
             class: Class::DEFAULT,
+            handle: HandleId::FIRST,
             transaction: 0,
             spans: Spans::new(),
             mark: Time::ZERO,
@@ -109,6 +114,16 @@ impl<B: Block> Batch<B> {
         (self.pending, self.again, self.fua, self.transaction) = (0, false, false, 0);
         (self.is_read, self.has_ended) = (false, false);
         (self.spans, self.mark) = (Spans::new(), now);
+    }
+
+    /// The data that is added to it last is placed by `handle`, and the rest of it as well.
+    pub(super) fn place_by(&mut self, handle: HandleId) {
+        self.handle = handle;
+    }
+
+    /// What a write of its data holds.
+    pub(super) fn data_kind(&self) -> WriteKind {
+        WriteKind::Named(self.handle)
     }
 
     /// A stage has ended, whose last part took `spans`.

@@ -23,10 +23,10 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// What a write of the run holds.
-    pub(super) fn kind(&self, shape: &Geometry) -> WriteKind {
+    /// What a write of the run holds, if that is of the kind `data` where it is not parity.
+    pub(super) fn kind(&self, shape: &Geometry, data: WriteKind) -> WriteKind {
         let is_data = self.cells.start / shape.rows < shape.data_width();
-        if is_data { WriteKind::Data } else { WriteKind::Parity }
+        if is_data { data } else { WriteKind::Parity }
     }
 
     /// Number of blocks.

@@ -339,7 +339,8 @@ impl<B: Block> Raid<B> {
     fn write_cells(&mut self, now: Time, core: &mut Core<B>, id: WorkId, cells: Cells) {
         let unit = self.works[id].unit;
         for run in self.shape.runs(unit, cells, self.most) {
-            let (drive, kind, block, blocks) = (run.drive, run.kind(&self.shape), run.block, run.blocks());
+            let (drive, kind, block, blocks) =
+                (run.drive, run.kind(&self.shape, WriteKind::Data), run.block, run.blocks());
             let mut data = core.drives.memory();
             let work = &mut self.works[id];
             for (cell, address) in run.cells.zip(block..) {

@@ -33,6 +33,7 @@ impl<B: Block> Raid<B> {
         let request = core.requests.get(piece.slot);
         batch.fua |= request.fua;
         batch.class = request.class;
+        batch.place_by(request.handle());
         batch.data |= piece.cells;
         for cell in piece.cells.iter() {
             batch.content[cell] = match piece.kind {
@@ -187,13 +188,13 @@ impl<B: Block> Raid<B> {
             return self.end_batch(now, core, id, Status::WriteProtected);
         }
         let batch = &mut self.batches[id];
-        let (unit, fua, class) = (batch.unit, batch.fua, batch.class);
+        let (unit, fua, class, data_kind) = (batch.unit, batch.fua, batch.class, batch.data_kind());
         let (writes, trims) = (batch.writes, batch.trims);
         batch.pending = 1;
         for (cells, op) in [(writes, Op::Write), (trims, Op::Trim)] {
             for run in self.shape.runs(unit, cells, self.most) {
                 let (drive, kind, block, blocks) =
-                    (run.drive, run.kind(&self.shape), run.block, run.blocks());
+                    (run.drive, run.kind(&self.shape, data_kind), run.block, run.blocks());
                 if !self.takes_writes(core, drive) {
                     continue;
                 }

@@ -5,6 +5,7 @@ mod check;
 use crate::Block;
 use crate::disk::{Mirror, Request, Response};
 use tailcut_base::cast::to_u32;
+use tailcut_base::fdp::HandleId;
 use tailcut_base::ids::Pool;
 use tailcut_base::{Cause, Class, Nanos, Op, Spans, Status, Time, id};
 
@@ -31,6 +32,8 @@ pub struct HostRequest<B> {
     pub class: Class,
     /// The copy that must serve a read, if the host asks for one.
     pub mirror: Mirror,
+    /// Of a write, the handle of the drives that it is placed by.
+    handle: HandleId,
     /// First block of the array, in blocks of 4 KiB.
     pub block: u64,
     /// Number of blocks of 4 KiB; at least 1 except for a flush.
@@ -47,6 +50,13 @@ pub struct HostRequest<B> {
     /// When it was submitted.
     since: Time,
     progress: Progress,
+}
+
+impl<B> HostRequest<B> {
+    /// Of a write, the handle of the drives that it is placed by.
+    pub fn handle(&self) -> HandleId {
+        self.handle
+    }
 }
 
 /// Whether the host waits for a request.
@@ -78,7 +88,7 @@ impl<B> Default for Requests<B> {
 impl<B: Clone + Default> Requests<B> {
     /// Opens a request. Returns its slot. A read gets a buffer for its data.
     pub fn open(&mut self, now: Time, request: Request<B>) -> RequestSlot {
-        let Request { id, op, fua, class, mirror, block, blocks, mut data, .. } = request;
+        let Request { id, op, fua, class, mirror, handle, block, blocks, mut data, .. } = request;
         let right = match mirror {
             Mirror::Repair(_) => std::mem::take(&mut data),
             Mirror::Any | Mirror::Only(_) => Vec::new(),
@@ -96,6 +106,7 @@ impl<B: Clone + Default> Requests<B> {
             fua,
             class,
             mirror,
+            handle,
             block,
             blocks,
             data,

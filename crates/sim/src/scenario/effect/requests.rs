@@ -72,7 +72,10 @@ impl Scenario {
     fn add_idle_streams(&self, found: &mut Vec<Ineffective>) {
         let because = match (self.array.drives, self.kv.enabled) {
             (_, true) => Some("a server names the handles of its writes (kv.enabled)"),
-            (1.., _) => Some("an array names the handles of its writes (array.drives)"),
+            (1.., _) if self.handles_of_host() == 1 => Some(
+                "the array has no handle to spare for its host (array.layout): raise device.fdp.handles, \
+                 to 2 with raid0, 3 with epochs and 4 with raid5; a log has one always",
+            ),
             _ if self.placement.policy != PlacementPolicy::Named => {
                 Some("the host chooses the handles of all writes (placement.policy)")
             }
@@ -88,12 +91,12 @@ impl Scenario {
             }
             add(found, "lsm", &["streams"], because);
         }
-        let handles = self.device.fdp.handles;
+        let handles = self.handles_of_host();
         if because.is_none() && self.device.fdp.is_on() && self.is_synthetic() {
             for (section, source) in self.synthetic() {
                 if source.stream >= handles {
                     let because = format!(
-                        "the drive has handles 0 to {}, and places what names another by the first \
+                        "there are handles 0 to {}, and what names another is placed by the first \
                          (device.fdp.handles)",
                         handles - 1
                     );
@@ -110,7 +113,9 @@ impl Scenario {
         let (has_array, has_server) = (self.array.drives > 0, self.kv.enabled);
         let is_placed = self.placement.policy != PlacementPolicy::Named && self.placement_is_idle().is_none();
         let because = match (has_array, self.array.layout) {
-            (true, LayoutKind::Raid0) => Some("raid0 writes nothing but data (array.layout)"),
+            (true, LayoutKind::Raid0) if !names_one && !is_placed => {
+                Some("raid0 writes nothing but data, which names no handle (array.layout)")
+            }
             _ if has_array || has_server || names_one || is_placed => None,
             _ => Some(
                 "no write names a stream but the first: set workload.stream, beside.stream, lsm.streams or \

@@ -331,8 +331,14 @@ fn handles_need_a_layer_that_names_them() {
     assert_eq!(effective(&scenario), [true, false, false]);
     (scenario.kv.enabled, scenario.array.drives) = (false, 3);
     scenario.array.layout = LayoutKind::Raid0;
-    assert_eq!(effective(&scenario), [false, false, false], "raid0 has no parity");
+    assert_eq!(effective(&scenario), [true, true, false], "raid0 passes handles on");
+    scenario.placement.policy = PlacementPolicy::Named;
+    assert_eq!(effective(&scenario), [false, true, true], "raid0 has no parity");
     scenario.array.layout = LayoutKind::Raid5;
+    assert_eq!(effective(&scenario), [true, false, false], "it needs both");
+    scenario.device.fdp.handles = 4;
+    assert_eq!(effective(&scenario), [true, true, true]);
+    scenario.array.layout = LayoutKind::LogRaid5;
     assert_eq!(effective(&scenario), [true, false, false]);
     (scenario.array.drives, scenario.device.fdp.handles) = (0, 1);
     assert!(because(&scenario, "placement.policy").is_some_and(|why| why.contains("device.fdp.handles")));

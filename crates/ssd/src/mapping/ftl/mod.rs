@@ -121,12 +121,12 @@ impl Ftl {
     pub fn new(
         config: &FtlConfig,
         geometry: &Geometry,
+        layout: Layout,
         gc: &GcConfig,
         reserve: u32,
         nand: &NandArray,
         sets: Sets,
     ) -> Ftl {
-        let layout = Layout::new(geometry);
         let GcConfig { victim, choices, .. } = *gc;
         let block = Block { valid: 0, pins: 0, state: BlockState::Free };
         let mut blocks = IdVec::filled(to_usize(geometry.block_count()), block);
@@ -149,12 +149,14 @@ impl Ftl {
             frontiers_each,
             closed: match config.mapping {
                 MappingLevel::Superblock => {
-                    ClosedBlocks::new(victim, choices, &superblocks_as_plane(geometry))
+                    ClosedBlocks::new(victim, choices, &superblocks_as_plane(geometry, &layout))
                 }
                 MappingLevel::Page | MappingLevel::Block => ClosedBlocks::new(victim, choices, geometry),
             },
             superblock_valid: match config.mapping {
-                MappingLevel::Superblock => IdVec::filled(geometry.blocks as usize, 0),
+                MappingLevel::Superblock => {
+                    IdVec::filled((geometry.blocks / layout.blocks_each()) as usize, 0)
+                }
                 MappingLevel::Page | MappingLevel::Block => IdVec::new(),
             },
             allocator: Allocator::new(config.allocation, config.order, geometry, sets),
@@ -425,7 +427,8 @@ fn bit_of(physical: PhysicalPage) -> (usize, u64) {
 const PLANE_OF_SUPERBLOCKS: PlaneId = PlaneId::new(0);
 
 /// One plane whose blocks are the superblocks of a drive.
-fn superblocks_as_plane(geometry: &Geometry) -> Geometry {
-    let pages = geometry.pages * geometry.plane_count();
-    Geometry { channels: 1, chips: 1, dies: 1, planes: 1, pages, ..geometry.clone() }
+fn superblocks_as_plane(geometry: &Geometry, layout: &Layout) -> Geometry {
+    let (blocks, pages) = (geometry.blocks / layout.blocks_each(), geometry.pages * layout.blocks_each());
+    let pages = pages * geometry.plane_count();
+    Geometry { channels: 1, chips: 1, dies: 1, planes: 1, blocks, pages, ..geometry.clone() }
 }

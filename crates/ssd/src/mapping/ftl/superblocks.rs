@@ -59,10 +59,12 @@ impl Ftl {
         // All planes free their blocks in the same order, so they agree which is next.
         let mut superblock = None;
         for plane in self.geometry.plane_ids() {
-            let block = self.take_free(plane)?;
-            let taken = self.layout.superblock_of(block);
-            debug_assert!(superblock.is_none_or(|other| other == taken));
-            superblock = Some(taken);
+            for _ in 0..self.layout.blocks_each() {
+                let block = self.take_free(plane)?;
+                let taken = self.layout.superblock_of(block);
+                debug_assert!(superblock.is_none_or(|other| other == taken));
+                superblock = Some(taken);
+            }
         }
         superblock
     }

@@ -51,7 +51,7 @@ impl Mapping {
             for (die, plane) in (0..dies).zip(self.geometry.plane_ids()) {
                 let block = self.layout.block_in_plane(superblock, plane);
                 chosen.clear();
-                for line in 0..self.geometry.pages / program {
+                for line in 0..pages_each / program / dies {
                     let unit = line * dies + die;
                     let pages = unit * program..((unit + 1) * program).min(pages);
                     for page in pages {
@@ -60,7 +60,7 @@ impl Mapping {
                         self.place(self.layout.page_at(block, offset), LogicalPage::new(first + page));
                     }
                 }
-                self.ftl.set_valid_pages(block, chosen.iter().copied());
+                self.set_valid(superblock, plane, &chosen);
             }
             self.finish_superblock(superblock, fill, true);
         }
@@ -126,14 +126,24 @@ impl Mapping {
             for &offset in &chosen {
                 self.place(self.layout.page_at(block, offset), order.draw());
             }
-            self.ftl.set_valid_pages(block, chosen.iter().copied());
+            self.set_valid(superblock, plane, &chosen);
         }
         let is_full = fill.units == self.superblocks().units_each();
         self.finish_superblock(superblock, fill, is_full);
         superblock
     }
 
-    /// Pages of the block in a plane that the first `units` units of a superblock take.
+    /// The places of the valid pages of a superblock in a plane, counted from its first block on, in order.
+    fn set_valid(&mut self, superblock: SuperblockId, plane: PlaneId, places: &[u32]) {
+        let (mut first, mut rest) = (0, places);
+        for block in self.layout.blocks_in_plane(superblock, plane) {
+            let of_block = rest.partition_point(|&place| place < first + self.geometry.pages);
+            self.ftl.set_valid_pages(block, rest[..of_block].iter().map(|place| place - first));
+            (first, rest) = (first + self.geometry.pages, &rest[of_block..]);
+        }
+    }
+
+    /// Pages in a plane that the first `units` units of a superblock take.
     fn programmed_in(&mut self, plane: PlaneId, units: u32) -> u32 {
         let superblocks = self.superblocks();
         let (dies, program) = (superblocks.dies(), superblocks.program());
@@ -143,8 +153,12 @@ impl Mapping {
     fn finish_superblock(&mut self, superblock: SuperblockId, fill: Fill, closes: bool) {
         let units = if closes { self.superblocks().units_each() } else { fill.units };
         for plane in self.geometry.plane_ids() {
-            let programmed = self.programmed_in(plane, units);
-            self.nand.prepare_block(self.layout.block_in_plane(superblock, plane), programmed);
+            let mut left = self.programmed_in(plane, units);
+            for block in self.layout.blocks_in_plane(superblock, plane) {
+                let programmed = left.min(self.geometry.pages);
+                self.nand.prepare_block(block, programmed);
+                left -= programmed;
+            }
         }
         if closes {
             self.ftl.close_superblock(superblock, Time::ZERO);

@@ -112,11 +112,15 @@ impl Mapping {
         self.start_luns();
     }
 
-    /// Collects where data of a handle has come that has no superblock to go to, although others have.
-    pub(crate) fn collect_for_stopped(&mut self, now: Time) {
-        if self.superblocks().host.len() > 1 && self.is_host_stopped() {
+    /// Collects where data of a handle has come that has no superblock to go to, although others have. False
+    /// if there is none.
+    #[inline]
+    pub(crate) fn collect_for_stopped(&mut self, now: Time) -> bool {
+        let is_stopped = self.superblocks().host.len() > 1 && self.is_host_stopped();
+        if is_stopped {
             self.collect_superblocks(now);
         }
+        is_stopped
     }
 
     /// Pages that are missing from those that are to be free.
@@ -148,13 +152,11 @@ impl Mapping {
     /// True when the host's data has no superblock to go to.
     fn is_host_stopped(&self) -> bool {
         let Some(superblocks) = &self.superblocks else { return false };
-        if self.free_superblocks() > self.config.gc_reserve() {
-            return false;
-        }
         let is_one = superblocks.host.len() == 1;
         let lacks_unit =
             |data: &HostData| data.frontier.is_none_or(|frontier| frontier.next == superblocks.units_each);
         superblocks.host.iter().any(|data| lacks_unit(data) && (is_one || !data.staged.is_empty()))
+            && self.free_superblocks() <= self.config.gc_reserve()
     }
 
     fn choose_victim(&mut self, now: Time) -> bool {
@@ -183,12 +185,19 @@ impl Mapping {
         let block = self.layout.block_in_plane(job.victim, plane);
         let first = self.layout.page_at(block, row * superblocks.config.sense);
         let pages = to_u32(valid_in(&self.ftl, first, superblocks.config.sense).count());
-        let Some(page) = valid_in(&self.ftl, first, superblocks.config.sense).next() else { return };
+        if pages == 0 {
+            return;
+        }
+        let handle = match &superblocks.placement {
+            Some(placement) => valid_in(&self.ftl, first, superblocks.config.sense)
+                .next()
+                .map_or(HandleId::FIRST, |page| placement.handle_of(page)),
+            None => HandleId::FIRST,
+        };
         job.reads += 1;
         job.read += u64::from(pages);
         let (lun, place) = self.layout.lun_of_plane(plane);
         let mut request = MemoryRequest::internal(now, Lane::GC_READ, Role::Row, lun, place);
-        let handle = self.superblocks().handle_of(page);
         (request.physical, request.page, request.frontier) = (first, pages, to_u8(handle.get()));
         self.issue(request);
     }
@@ -198,7 +207,7 @@ impl Mapping {
         let superblocks = self.superblocks.as_mut().expect("the drive maps by superblock");
         for source in valid_in(&self.ftl, first, superblocks.config.sense) {
             let (logical, content) = (self.nand.logical(source), self.nand.read(source));
-            let destination = superblocks.destination_of(superblocks.handle_of(source));
+            let destination = superblocks.destination_of(source);
             superblocks.collection[destination].copies.push(Copy { logical, source, content });
             superblocks.progress[self.layout.superblock_of(self.layout.block_of(source))].copies += 1;
         }
@@ -274,14 +283,15 @@ impl Mapping {
         }
         loop {
             let superblocks = self.superblocks.as_mut().expect("the drive maps by superblock");
-            let (dies, most) = (superblocks.dies, superblocks.config.erases);
+            let (dies, blocks, most) = (superblocks.dies, superblocks.blocks(), superblocks.config.erases);
             let draining = superblocks.draining.iter_mut().find(|draining| draining.superblock == superblock);
             let Some(draining) = draining else { return };
-            if draining.next == dies || draining.erasing == most {
+            if draining.next == blocks || draining.erasing == most {
                 return;
             }
-            let plane = self.layout.plane_at(LunId::new(draining.next), 0);
-            let block = self.layout.block_in_plane(superblock, plane);
+            let (die, place) = (draining.next % dies, draining.next / dies);
+            let plane = self.layout.plane_at(LunId::new(die), 0);
+            let block = BlockId::new(self.layout.block_in_plane(superblock, plane).get() + place);
             if self.ftl.is_pinned(block) {
                 return;
             }
@@ -309,12 +319,12 @@ impl Mapping {
         self.nand.erase(block);
         let superblock = self.layout.superblock_of(block);
         let superblocks = self.superblocks();
-        let dies = superblocks.dies;
+        let blocks = superblocks.blocks();
         let mut list = superblocks.draining.iter_mut();
         let draining = list.find(|draining| draining.superblock == superblock).expect("it is being erased");
         draining.erasing -= 1;
         draining.erased += 1;
-        if draining.erased < dies {
+        if draining.erased < blocks {
             self.erase_drained(now, superblock);
             return false;
         }

@@ -5,7 +5,8 @@
 //! *unit*. Pages of the buffer gather until there are enough for a unit; it goes to the next die in turn, so
 //! a superblock fills word line by word line across all dies. The host's data and what collection moves have
 //! a superblock each that they are written to; under data placement ([`placement`]) the data of each handle
-//! has one of its own.
+//! has one of its own. Reclaim units of several superblocks are superblocks of several blocks of every die
+//! here: their blocks are written one after the other, and closed and emptied together.
 //!
 //! The map is that of page-level mapping: a page is what the map addresses, 4 KiB as a rule, a part of what
 //! flash calls a page. A die counts as one plane here: [`SuperblockConfig::program`] and
@@ -101,7 +102,7 @@ struct Progress {
 #[derive(Clone, Copy, Debug)]
 struct Draining {
     superblock: SuperblockId,
-    /// The next plane whose block is erased.
+    /// The next block that is erased, by die and then by place in the die.
     next: u32,
     /// Erases under way.
     erasing: u32,
@@ -118,14 +119,14 @@ pub(crate) struct Superblocks {
     /// Pages of a superblock.
     pages_each: u32,
     dies: u32,
+    /// Blocks of each die in a superblock.
+    blocks_each: u32,
     /// Of each handle.
     host: IdVec<HandleId, HostData>,
     /// Of each handle that is isolated persistently, or one for all.
     collection: IdVec<HandleId, MovedData>,
     /// The handle whose staged pages are looked at first.
     turn: HandleId,
-    /// Number of handles with pages staged for a whole unit.
-    whole: u32,
     /// Present when the drive has several handles.
     placement: Option<Placement>,
     progress: IdVec<SuperblockId, Progress>,
@@ -147,18 +148,20 @@ impl Superblocks {
             return None;
         }
         let (geometry, dies) = (&config.geometry, config.geometry.luns());
-        let units_each = geometry.pages / config.superblock.program * dies;
+        let blocks_each = config.fdp.superblocks;
+        let units_each = geometry.pages / config.superblock.program * dies * blocks_each;
+        let superblocks = (geometry.blocks / blocks_each) as usize;
         Some(Superblocks {
             config: config.superblock.clone(),
             units_each,
             pages_each: units_each * config.superblock.program,
             dies,
+            blocks_each,
             host: IdVec::filled(config.fdp.handles as usize, HostData::default()),
             collection: IdVec::filled(config.fdp.destinations() as usize, MovedData::default()),
             turn: HandleId::new(0),
-            whole: 0,
             placement: config.fdp.is_on().then(|| Placement::new(config)),
-            progress: IdVec::filled(geometry.blocks as usize, Progress::default()),
+            progress: IdVec::filled(superblocks, Progress::default()),
             units: Pool::new(),
             spare_entries: Vec::new(),
             spare_copies: Vec::new(),
@@ -177,6 +180,11 @@ impl Superblocks {
     /// Pages of a superblock.
     pub(crate) fn pages_each(&self) -> u32 {
         self.pages_each
+    }
+
+    /// Blocks of a superblock.
+    fn blocks(&self) -> u32 {
+        self.dies * self.blocks_each
     }
 
     /// Dies of a superblock.
@@ -202,17 +210,26 @@ impl Superblocks {
         }
     }
 
-    /// Where collection puts the data of a handle.
-    fn destination_of(&self, handle: HandleId) -> HandleId {
-        if self.collection.len() == 1 { HandleId::new(0) } else { handle }
+    /// Where collection puts the data of a page.
+    #[inline]
+    fn destination_of(&self, page: PhysicalPage) -> HandleId {
+        if self.collection.len() == 1 { HandleId::FIRST } else { self.handle_of(page) }
     }
 
     /// The handle of the data in a page, as far as it is known.
+    #[inline]
     fn handle_of(&self, page: PhysicalPage) -> HandleId {
         self.placement.as_ref().map_or(HandleId::new(0), |placement| placement.handle_of(page))
     }
 
+    /// True if a handle has enough pages staged for a unit.
+    #[inline]
+    fn has_whole_unit(&self) -> bool {
+        self.host.iter().any(|data| data.staged.len() >= self.config.program as usize)
+    }
+
     /// Pages that collection has read and not programmed yet.
+    #[inline]
     fn copies_waiting(&self) -> usize {
         self.collection.iter().map(|moved| moved.copies.len()).sum()
     }

@@ -1,7 +1,7 @@
-//! Flexible Data Placement (NVM Express Base Specification 2.1): whose data each page of flash
-//! holds, and what the host may ask about its handles. A reclaim unit is a superblock.
+//! Flexible Data Placement (NVM Express Base Specification 2.1): whose data each page of flash holds, and
+//! what the host may ask about its handles. A reclaim unit is a superblock here, however many blocks it has.
 
-use super::{Frontier, HostData, Superblocks, Writer};
+use super::{Frontier, Superblocks, Writer};
 use crate::config::SsdConfig;
 use crate::counters::HandleFigures;
 use crate::flash::{PhysicalPage, SuperblockId};
@@ -44,7 +44,7 @@ impl Placement {
         let geometry = &config.geometry;
         Placement {
             owners: IdVec::filled(to_usize(geometry.page_count()), 0),
-            programmed: IdVec::filled(geometry.blocks as usize, [0; HANDLES_MAX]),
+            programmed: IdVec::filled((geometry.blocks / config.fdp.superblocks) as usize, [0; HANDLES_MAX]),
             counts: IdVec::filled(config.fdp.handles as usize, HandleCounts::default()),
             events: [const { VecDeque::new() }; 2],
         }
@@ -108,8 +108,13 @@ impl Placement {
 impl Superblocks {
     /// The handle that a write with this stream is placed by. An unknown one is the first, as the standard
     /// has it, and an event.
+    #[inline]
     pub(super) fn handle_named(&mut self, now: Time, stream: u8) -> HandleId {
-        let first = HandleId::new(0);
+        if self.placement.is_none() { HandleId::FIRST } else { self.handle_of_stream(now, stream) }
+    }
+
+    fn handle_of_stream(&mut self, now: Time, stream: u8) -> HandleId {
+        let first = HandleId::FIRST;
         let Some(placement) = &mut self.placement else { return first };
         let handle = HandleId::new(u32::from(stream));
         if handle.index() < self.host.len() {
@@ -177,9 +182,6 @@ impl Mapping {
                 assert!(handles <= 1, "superblock {superblock} has data of {handles} isolated handles");
             }
         }
-        let is_whole = |data: &&HostData| data.staged.len() >= superblocks.config.program as usize;
-        let whole = superblocks.host.iter().filter(is_whole).count();
-        assert_eq!(superblocks.whole as usize, whole, "handles with pages for a unit");
         let sum = |of: fn(&HandleCounts) -> u64| placement.counts.iter().map(of).sum::<u64>();
         // Padding counts as collection's, and has no handle.
         assert_eq!(sum(|counts| counts.written), self.counters.programmed_user, "pages of the host");

@@ -19,17 +19,12 @@ impl Mapping {
     pub(crate) fn stage(&mut self, now: Time, entry: EntryId, stream: u8) {
         let superblocks = self.superblocks();
         let handle = superblocks.handle_named(now, stream);
-        let staged = &mut superblocks.host[handle].staged;
-        staged.push_back(entry);
-        superblocks.whole += u32::from(staged.len() == superblocks.config.program as usize);
+        superblocks.host[handle].staged.push_back(entry);
     }
 
     /// The oldest staged page of a handle, which is staged no more.
     pub(crate) fn unstage(&mut self, handle: HandleId) -> Option<EntryId> {
-        let superblocks = self.superblocks();
-        let staged = &mut superblocks.host[handle].staged;
-        superblocks.whole -= u32::from(staged.len() == superblocks.config.program as usize);
-        staged.pop_front()
+        self.superblocks().host[handle].staged.pop_front()
     }
 
     /// False when no handle has a unit to program: too few pages are staged and they cannot be awaited, or
@@ -37,7 +32,7 @@ impl Mapping {
     #[inline]
     pub(crate) fn may_have_unit(&self, may_be_awaited: bool) -> bool {
         let Some(superblocks) = &self.superblocks else { return false };
-        (may_be_awaited || superblocks.whole > 0) && !self.is_behind_host()
+        (may_be_awaited || superblocks.has_whole_unit()) && !self.is_behind_host()
     }
 
     /// The handles, the one whose turn it is first.
@@ -142,7 +137,7 @@ impl Mapping {
 
     /// Superblocks that are free.
     pub(crate) fn free_superblocks(&self) -> u32 {
-        self.ftl.free_blocks(self.layout.plane_at(LunId::new(0), 0))
+        self.ftl.free_blocks(self.layout.plane_at(LunId::new(0), 0)) / self.layout.blocks_each()
     }
 
     /// A unit has been programmed: copies are where they were moved to. Returns where it begins, and pages
@@ -206,8 +201,9 @@ impl Mapping {
 
     /// Pages of the host from `first` on hold data of a handle.
     fn note_owner(&mut self, first: PhysicalPage, pages: usize, handle: HandleId) {
-        let superblock = self.layout.superblock_of(self.layout.block_of(first));
-        if let Some(placement) = &mut self.superblocks().placement {
+        let superblocks = self.superblocks.as_mut().expect("the drive maps by superblock");
+        if let Some(placement) = &mut superblocks.placement {
+            let superblock = self.layout.superblock_of(self.layout.block_of(first));
             for page in first.up_to(PhysicalPage::at(first.index() + pages)) {
                 placement.written(page, superblock, handle);
             }
@@ -223,10 +219,10 @@ impl Mapping {
             self.nand.program(physical, copy.logical, copy.content);
             self.counters.programmed_gc += 1;
             let victim = self.layout.superblock_of(self.layout.block_of(copy.source));
-            let destination = self.layout.superblock_of(self.layout.block_of(physical));
-            let superblocks = self.superblocks();
+            let superblocks = self.superblocks.as_mut().expect("the drive maps by superblock");
             superblocks.progress[victim].copies -= 1;
             if let Some(placement) = &mut superblocks.placement {
+                let destination = self.layout.superblock_of(self.layout.block_of(physical));
                 placement.moved(copy.source, physical, destination);
             }
             if self.ftl.is_valid(copy.source) {

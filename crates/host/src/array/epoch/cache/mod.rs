@@ -7,6 +7,7 @@ use super::geometry::Geometry;
 use crate::Block;
 use crate::array::reads::MOST_COPIES;
 use tailcut_base::cast::{to_u32, to_usize};
+use tailcut_base::fdp::HandleId;
 use tailcut_base::id;
 use tailcut_base::ids::Pool;
 use tailcut_base::table::Table;
@@ -103,6 +104,8 @@ pub(super) struct Entry<B> {
     pub version: u64,
     /// The content of the block, or why there is none.
     pub held: CachedContent<B>,
+    /// The handle of the drives that it was written with last.
+    handle: HandleId,
     /// Number of holds that keep it in the cache.
     pub holds: u32,
     /// Outstanding reads of its content on drives: it must not be overwritten meanwhile.
@@ -118,6 +121,11 @@ impl<B> Entry<B> {
     pub(super) fn is_current(&self, copy: usize) -> bool {
         let copy = &self.copies[copy];
         !copy.is_queued && copy.sent == 0 && copy.durable.version == self.version
+    }
+
+    /// The handle of the drives that it was written with last.
+    pub(super) fn handle(&self) -> HandleId {
+        self.handle
     }
 
     /// True if the block has only been read: all drives agree.
@@ -171,6 +179,7 @@ impl<B: Block> Cache<B> {
             block,
             version: 0,
             held: CachedContent::Unknown,
+            handle: HandleId::FIRST,
             holds: 0,
             readers: 0,
             is_dirty: false,
@@ -186,6 +195,11 @@ impl<B: Block> Cache<B> {
         self.version += 1;
         let entry = &mut self.entries[id];
         (entry.held, entry.version) = (held, self.version);
+    }
+
+    /// The content of an entry is placed by a handle of the drives.
+    pub(super) fn place_by(&mut self, id: EntryId, handle: HandleId) {
+        self.entries[id].handle = handle;
     }
 
     /// Marks an entry clean.
@@ -205,6 +219,7 @@ impl<B: Block> Cache<B> {
             // Most entries have only been read: nothing to reset.
             (entry.version, entry.held, entry.copies) =
                 (0, CachedContent::Unknown, [Copy::default(); MOST_COPIES]);
+            entry.handle = HandleId::FIRST;
         }
         self.index[to_usize(entry.block)] = 0;
         self.entries.release(id);
