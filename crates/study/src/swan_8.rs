@@ -296,22 +296,23 @@ fn table_4(measured: &Measured) -> Vec<Row> {
 }
 
 const LOAD: &str = "\
-What a store gains from an array depends on how much of its time it waits for it: clients, compaction threads \
-and their processor time are assumptions (docs/model.md), the paper names none. One client puts as fast as its \
-thread can, and only RAID4 slows the compactions below it down for long: its drive for parity is written with \
-every stripe that they do not fill.";
+What a store gains from an array depends on how much of its time it waits for it: clients, compaction \
+threads and their processor time are assumptions (docs/model.md), the paper names none. One client puts as \
+fast as its thread can, and only RAID4 slows the compactions below it down for long: its drive for parity \
+is written with every stripe that they do not fill.";
 
 const TAILS: &str = "\
 The paper's store has 64 GB on drives of 120 GB and ran for hours; ours keeps its proportions on drives of \
 3.5 GiB. Its tails hold what a file system and Linux add, which the model does not have. SWAN's reads have \
-shorter tails here than those of RAID4 and RAID5 at 99.99 %, as drives of these collect, and longer ones than \
-those of Log-RAID4: a store writes in large pieces and deletes whole files, so a log has little to collect and spreads \
-its writes over nine drives; SWAN writes to three of them, and a third of the reads wait there for each other, \
-for programs and for erases of 4 ms. With 64 clients its front end is busy, and it loses to RAID4 and RAID5 as \
-well. Where caches are volatile, logs flush them behind what they collect; over AHCI a flush has the drive to \
-itself until its buffer is empty (cause: queue drain).";
+shorter tails here than those of RAID4 and RAID5 at 99.99 %, as drives of these collect, and longer ones \
+than those of Log-RAID4: a store writes in large pieces and deletes whole files, so a log has little to \
+collect and spreads its writes over nine drives; SWAN writes to three of them, and a third of the reads \
+wait there for each other, for programs and for erases of 4 ms. With 64 clients its front end is busy, and \
+it loses to RAID4 and RAID5 as well. Where caches are volatile, logs flush them behind what they collect; \
+over AHCI a flush has the drive to itself until its buffer is empty (cause: queue drain).";
 
 const TABLE_4: &str = "\
-Where a read goes depends on how long ago its block was written, and so on caches above the array and on the \
-turns' length against the keys' heat. Latencies are those at the top of the array, and most of the reads here \
-are those of compactions, of up to 128 KiB; a store's own read of two pages takes 0.13 ms on an idle array.";
+Where a read goes depends on how long ago its block was written, and so on caches above the array and on \
+the turns' length against the keys' heat. Latencies are those at the top of the array, and most of the \
+reads here are those of compactions, of up to 128 KiB; a store's own read of two pages takes 0.13 ms on an \
+idle array.";

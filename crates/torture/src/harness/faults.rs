@@ -37,6 +37,11 @@ impl<'r, S: Subject> Harness<'r, S> {
         if fault.kind == Full {
             self.strike_full(&fault);
         }
+        if let Some(block) = struck.filter(|_| self.is_damage_to_store(&fault)) {
+            // What else of its segment is struck is known by the head as it is now.
+            let segment = self.segment_of(drive, block);
+            self.damaged_segments.push(segment);
+        }
         self.trace(|| match struck {
             Some(block) if matches!(fault.kind, Flip | Unreadable | Corrupt) => {
                 format!("fault: {fault} (block {block})")
@@ -172,22 +177,32 @@ impl<'r, S: Subject> Harness<'r, S> {
     /// older data; two in one segment may, if they are its two ends, or the last durable data and the
     /// record of it.
     fn damages_another_segment(&mut self, fault: &Fault) -> bool {
-        let is_of_block = matches!(fault.kind, FaultKind::Flip | FaultKind::Corrupt | FaultKind::Unreadable);
-        if self.plan.subject != SubjectKind::Kv || self.plan.has_array || !is_of_block {
+        if !self.is_damage_to_store(fault) {
             return true;
         }
         if !self.subject.inner().can_write() {
             return false;
         }
         let Some(block) = self.drives[fault.drive as usize].target(fault) else { return false };
-        let segment = block / u64::from(self.plan.kv_segment);
-        // An opening repairs the ends of a segment, and nothing else: the damage lasts as long as the use.
-        let head = self.drives[fault.drive as usize].content(segment * u64::from(self.plan.kv_segment));
-        let sequence = head.and_then(|head| head.as_slice()[8..].first_chunk().copied());
-        let segment = (segment, sequence.map_or(0, u64::from_le_bytes));
+        let segment = self.segment_of(fault.drive as usize, block);
         let is_another = !self.damaged_segments.contains(&segment);
         self.damaged_segments.push(segment);
         is_another
+    }
+
+    /// Whether the fault strikes one block of a store on a drive by itself.
+    fn is_damage_to_store(&self, fault: &Fault) -> bool {
+        let is_of_block = matches!(fault.kind, FaultKind::Flip | FaultKind::Corrupt | FaultKind::Unreadable);
+        self.plan.subject == SubjectKind::Kv && !self.plan.has_array && is_of_block
+    }
+
+    /// The segment of a store that a block is in: its number, and where its head has its sequence. An opening
+    /// repairs the ends of a segment, and nothing else: damage lasts as long as the use of a segment.
+    fn segment_of(&self, drive: usize, block: u64) -> (u64, u64) {
+        let segment = block / u64::from(self.plan.kv_segment);
+        let head = self.drives[drive].content(segment * u64::from(self.plan.kv_segment));
+        let sequence = head.and_then(|head| head.as_slice()[8..].first_chunk().copied());
+        (segment, sequence.map_or(0, u64::from_le_bytes))
     }
 
     /// Whether the fault model of the subject knows this fault. Blocks of a drive by itself have no
