@@ -28,7 +28,7 @@ use tailcut_sim::Scenario;
 use tailcut_ssd::config::SsdConfig;
 use tailcut_study::drives::fit::{
     Candidate, FirstValues, PARAMETERS, Problem, RowFit, Search, Stopped, Structure, Trial, cross_validation,
-    sensitivity, structure,
+    mean_cost, sensitivity, structure,
 };
 use tailcut_study::drives::rows::{DataSheet, contradictions, data_sheets};
 use tailcut_study::drives::{MeasuredRow, Measurement, TestRun};
@@ -291,10 +291,21 @@ impl<'c> Calibration<'c> {
     fn conclude(&mut self, search: &Search) -> Result<Fitted, Stopped> {
         let problem = self.problem;
         self.expect(search);
-        let best = search.best().expect("a generation was evaluated").candidate.clone();
-        let fits: Vec<RowFit> =
+        let mut best = search.best().expect("a generation was evaluated").candidate.clone();
+        let mut fits: Vec<RowFit> =
             search.fits(problem, &mut |trials| self.evaluate(trials))?.expect("there is a best candidate");
-        let found = sensitivity(problem, &best, &mut |trials| self.evaluate(trials))?;
+        let mut found = sensitivity(problem, &best, &mut |trials| self.evaluate(trials))?;
+        if let Some(settled) = search.settled(&found) {
+            let one = std::slice::from_ref(&settled);
+            let of_settled = problem.evaluate(one, &mut |trials| self.evaluate(trials))?.remove(0);
+            // Together they may move what none of them moves alone.
+            if mean_cost(&of_settled) <= mean_cost(&fits) + SETTLED_MAY_COST {
+                for (parameter, value) in found.iter_mut().zip(problem.values(&settled)) {
+                    parameter.value = value;
+                }
+                (best, fits) = (settled, of_settled);
+            }
+        }
         if let Some(minutes) = self.minutes {
             self.of_validation = self.validation_until(minutes);
         }
@@ -308,7 +319,7 @@ impl<'c> Calibration<'c> {
             drive: String::new(),
             seed,
             evaluations: search.record().evaluations(),
-            cost: fits.iter().map(|fit| fit.cost).sum::<f64>() / fits.len() as f64,
+            cost: mean_cost(&fits),
             parameters: results::parameters(problem, &found),
             rows: results::rows(problem, &fits, &left_out),
         };
@@ -343,7 +354,7 @@ impl<'c> Calibration<'c> {
         let by_time = share.filter(|share| *share > 0.0).map(|share| (evaluations as f64 / share) as usize);
         let of_search = self.evaluations.or(by_time).unwrap_or(evaluations).max(evaluations) as u64;
         let rows = self.problem.rows.len() as u64;
-        let afterwards = 2 + 2 * self.problem.parameters.len() as u64;
+        let afterwards = 3 + 2 * self.problem.parameters.len() as u64;
         let of_validation = if rows > 1 { self.of_validation as u64 * (rows - 1) + 1 } else { 0 };
         self.all = rows * (of_search + afterwards + of_validation);
         self.progress.expect(Some(self.all));
@@ -377,5 +388,8 @@ const REQUESTS: f64 = 3.2e9;
 /// cross-validation; what is left is for the sensitivity of the parameters.
 const SEARCH_SHARE: f64 = 0.5;
 const VALIDATION_SHARE: f64 = 0.4;
+/// By how much the cost of a fit may grow when its unpinned parameters get their first values: as if every
+/// latency were wrong by one per cent more.
+const SETTLED_MAY_COST: f64 = 0.01;
 /// Candidates of a search at the least: two generations.
 const LEAST: usize = 24;

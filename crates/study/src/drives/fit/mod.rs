@@ -19,7 +19,7 @@ mod validation;
 
 pub use cost::RowFit;
 pub use parameter::{PARAMETERS, Parameter, Scale, Start};
-pub use problem::{Candidate, FirstValues, Problem, ProblemError, Trial};
+pub use problem::{Candidate, FirstValues, Problem, ProblemError, Trial, mean_cost};
 pub use search::{Best, Record, Search};
 pub use sensitivity::{Sensitivity, sensitivity};
 pub use structure::{Structure, structure};

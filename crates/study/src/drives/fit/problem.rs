@@ -214,8 +214,8 @@ const LONGEST: f64 = 4.0;
 const WINDOWS_TO_SETTLE: u64 = 15;
 const WINDOWS_MEASURED: u64 = 25;
 
-/// The mean cost of rows.
-pub(super) fn mean_cost(fits: &[RowFit]) -> f64 {
+/// The mean [cost](RowFit::cost) of rows; at least one.
+pub fn mean_cost(fits: &[RowFit]) -> f64 {
     fits.iter().map(|fit| fit.cost).sum::<f64>() / fits.len() as f64
 }
 

@@ -3,7 +3,7 @@
 use super::cost::RowFit;
 use super::evolution::Evolution;
 use super::problem::mean_cost;
-use super::{Candidate, Evaluate, Problem, Stopped};
+use super::{Candidate, Evaluate, Problem, Sensitivity, Stopped};
 use serde::{Deserialize, Serialize};
 
 /// A search that is under way.
@@ -46,8 +46,7 @@ impl Search {
     pub const SPREAD: f64 = 0.12;
 
     /// A search that begins at `start`, with a standard deviation of `spread` of the way between the bounds
-    /// in each parameter. Of candidates that fit equally well it prefers the one nearest to `start`: a
-    /// parameter that no row pins stays at its first value, and does not follow the noise of trials.
+    /// in each parameter. Of candidates that fit equally well it prefers the one nearest to `start`.
     pub fn new(start: Candidate, spread: f64, seed: u64) -> Search {
         let evolution = Evolution::new(start.clone(), spread);
         Search { seed, start, evolution, record: Record::default(), best: None }
@@ -121,6 +120,14 @@ impl Search {
     /// The best candidate; `None` before the first generation.
     pub fn best(&self) -> Option<&Best> {
         self.best.as_ref()
+    }
+
+    /// The best candidate with its first values for the parameters that no row pins, which the search has
+    /// moved at random. `None` where rows pin all of them, or before the first generation.
+    pub fn settled(&self, found: &[Sensitivity]) -> Option<Candidate> {
+        let best = self.best.as_ref().filter(|_| found.iter().any(|parameter| !parameter.is_pinned()))?;
+        let both = best.candidate.iter().zip(&self.start).zip(found);
+        Some(both.map(|((&best, &start), found)| if found.is_pinned() { best } else { start }).collect())
     }
 
     /// How the best candidate fits each row. `None` before the first generation.

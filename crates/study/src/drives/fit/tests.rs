@@ -99,10 +99,11 @@ fn a_fit_recovers_the_parameters_of_a_drive_that_the_model_is() {
     assert!((values[0] / 20e3 - 1.0).abs() < 0.15, "read {values:?}, cost {}", best.cost);
     assert!((values[1] / 100e3 - 1.0).abs() < 0.15, "program {values:?}, cost {}", best.cost);
 
-    assert!((best.candidate[2] - start[2]).abs() < 0.1, "what nothing pins stays: {values:?}");
     let found = sensitivity(&problem, &best.candidate, &mut run_all).expect("nobody stops it");
     assert!(found[0].is_pinned() && found[1].is_pinned(), "{found:?}");
     assert!(!found[2].is_pinned(), "nothing is reset: {found:?}");
+    let settled = search.settled(&found).expect("one is not pinned");
+    assert_eq!(settled, [best.candidate[0], best.candidate[1], start[2]]);
     assert!(found[1].moved[1] > found[2].moved[1], "programs decide the saturated row: {found:?}");
 }
 
