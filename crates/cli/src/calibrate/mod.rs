@@ -69,7 +69,7 @@ fn fit(
 ) -> Result<Results, Failure> {
     let (name, rows) = rows(arguments)?;
     for contradiction in contradictions(&rows) {
-        crate::tell!("{contradiction}: the drive is fitted to the middle; leave out the row that is wrong");
+        crate::tell!("{contradiction}");
     }
     let sheet = sheet(arguments, &name)?;
     let setup = Setup::new(arguments, sheet, &rows)?;

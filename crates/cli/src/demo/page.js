@@ -17,7 +17,7 @@ function count(number) {
 function frame(lowest, highest, draw) {
   const { width, height, left, right, top, bottom } = SIZE;
   const [low, high] = [Math.floor(Math.log10(lowest)), Math.ceil(Math.log10(highest) + 1e-9)];
-  const to = (ns) => top + (height - top - bottom) * (1 - (Math.log10(Math.max(ns, lowest)) - low) / (high - low));
+  const to = (ns) => top + (height - top - bottom) * (1 - (Math.log10(Math.max(ns, 10 ** low)) - low) / (high - low));
   let marks = "";
   for (let power = low; power <= high; power += 1) {
     const y = to(10 ** power);

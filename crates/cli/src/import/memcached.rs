@@ -201,7 +201,16 @@ impl Command {
                     true => (file, size),
                     false => file.rsplit_once(':').unwrap_or((file, size)),
                 };
-                self.before.push(format!("truncate --size={} {}", quoted(size), quoted(file)));
+                let is_size = |size: &str| {
+                    let digits = size.trim_end_matches(['m', 'M', 'g', 'G', 't', 'T', 'p', 'P']);
+                    size.len() - digits.len() == 1 && digits.parse::<u64>().is_ok_and(|size| size > 0)
+                };
+                if file.is_empty() || !is_size(size) {
+                    self.refusals
+                        .push(format!("-o {option}: it must be ext_path=FILE:SIZE, such as /data/file:64G"));
+                    return;
+                }
+                self.before.push(format!("truncate --size={} {}", size.to_uppercase(), quoted(file)));
                 self.devices.push(quoted(file));
             }
             "idle_timeout" | "ssl_chain_cert" | "ssl_key" | "ssl_ca_cert" | "ssl_verify_mode" => {
@@ -318,5 +327,9 @@ mod tests {
         assert!(refusal("--memory-limt 64").contains("did you mean --memory-limit?"));
         assert!(refusal("-q").contains("no flag -q"));
         assert!(refusal("64").contains("'64' is no flag"));
+        for without_size in ["/data/file", "/data/file:64", "/data/file:64Q", ":64G"] {
+            let line = format!("-o ext_path={without_size}");
+            assert!(refusal(&line).contains("ext_path=FILE:SIZE"), "{line}");
+        }
     }
 }

@@ -67,10 +67,10 @@ fn part(title: &str, rows: &[(&str, &Row)], notes: &mut Notes) -> String {
     text
 }
 
-/// Text of a cell: neither a bar nor a line break in it ends it, and a terminal obeys no other control
-/// character.
+/// Text of a cell: neither a bar nor a line break in it ends it, a terminal obeys no other control character,
+/// and what looks like HTML is none.
 fn cell(text: &str) -> String {
-    text.replace('|', "\\|").replace(char::is_control, " ")
+    text.replace('|', "\\|").replace('<', "&lt;").replace(char::is_control, " ")
 }
 
 /// The different notes in the order in which rows refer to them.

@@ -29,7 +29,11 @@ fn every_chart_is_saved_as_svg_and_png_by_a_button() {
     browser.open(&place.path("page.html"), View { width: 800, dark: true });
     browser.evaluate(CATCH);
     let charts = browser.evaluate("document.querySelectorAll('figure[data-chart]').length").as_u64();
-    browser.evaluate("document.querySelectorAll('.save button').forEach((button) => button.click())");
+    browser.evaluate(
+        "new Promise((done) => { const buttons = [...document.querySelectorAll('.save button')]; \
+         buttons.forEach((button) => button.click()); \
+         const wait = () => (saved.length < buttons.length ? requestAnimationFrame(wait) : done(true)); wait(); })",
+    );
     let all = saved(&mut browser);
     assert_eq!(Some(all.len() as u64), charts.map(|charts| 2 * charts), "two for each chart");
     for (name, address) in &all {

@@ -152,7 +152,10 @@ function offerPictures(figure) {
   for (const kind of ["svg", "png"]) {
     const button = Object.assign(document.createElement("button"), { type: "button", textContent: kind.toUpperCase(), value: kind });
     button.setAttribute("aria-label", `Save as ${kind.toUpperCase()}: ${titleOf(figure)}`);
-    button.addEventListener("click", () => save(pictureName(figure) + "." + kind, pictureOf(figure, kind)));
+    button.addEventListener("click", async () => {
+      const svg = svgOf(figure);
+      save(pictureName(figure) + "." + kind, kind === "svg" ? svg : await pngOf(svg));
+    });
     row.append(button);
   }
   figure.append(row);
@@ -166,21 +169,25 @@ function pictureName(figure) {
   return words.filter((word) => word).join("-");
 }
 
-// An address that holds the picture: SVG as text, PNG from a canvas with two pixels for each of the page.
-function pictureOf(figure, kind) {
+// The chart as SVG, as an address.
+function svgOf(figure) {
   const { width, height } = figure.querySelector(".plot").getBoundingClientRect();
   const style = styleFor(isDark(), width), { option } = charts[figure.dataset.chart](figure, style);
-  const how = kind === "svg" ? { renderer: "svg", ssr: true } : { renderer: "canvas", devicePixelRatio: 2 };
-  const chart = echarts.init(kind === "svg" ? null : document.createElement("div"), null, { ...how, width, height });
+  const chart = echarts.init(null, null, { renderer: "svg", ssr: true, width, height });
   chart.setOption({ ...option, backgroundColor: style.paper });
-  if (kind === "png") {
-    const picture = chart.getDataURL({ type: "png", pixelRatio: 2, backgroundColor: style.paper });
-    chart.dispose();
-    return picture;
-  }
   const text = chart.renderToSVGString().replace(/^(<svg[^>]*>)/, `$1<title>${format.safe(titleOf(figure))}</title>`);
   chart.dispose();
   return "data:image/svg+xml;charset=utf-8," + encodeURIComponent(text);
+}
+
+// The same with two pixels for each of the page. A canvas of the charts' own would draw large maps over several frames.
+async function pngOf(svg) {
+  const image = new Image();
+  image.src = svg;
+  await image.decode();
+  const canvas = Object.assign(document.createElement("canvas"), { width: 2 * image.width, height: 2 * image.height });
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+  return canvas.toDataURL("image/png");
 }
 
 function save(name, address) {

@@ -54,7 +54,7 @@ charts.ratios = (figure, style) => {
   };
 };
 
-// Cases that differ in one figure alone, three or more of each: [{ name, points: [[x, row]] }] with the figure's words and unit, or null.
+// Cases that differ in one figure alone, three or more of each: [{ name, unit, points: [[x, row]] }], or null.
 function sweepOf(rows) {
   const figures = /(^|[\s,;:=(])(\d+(?:\.\d+)?)(?:\s?(KiB|MiB|GiB|kB|MB|GB|ns|µs|ms|s|%|k|M))?(?=$|[\s,;:)])/g;
   const found = rows.map((row) => [...row.case.matchAll(figures)]);
@@ -67,10 +67,11 @@ function sweepOf(rows) {
       const from = match.index + match[1].length, to = match.index + match[0].length;
       const name = row.case.slice(0, from) + "…" + row.case.slice(to);
       const points = lines.get(name) || [];
+      points.unit = match[3];
       points.push([Number(match[2]) * (SIZES[match[3]] || 1), row]);
       lines.set(name, points);
     });
-    const all = [...lines.entries()].map(([name, points]) => ({ name, points: points.sort((a, b) => a[0] - b[0]) }));
+    const all = [...lines.entries()].map(([name, points]) => ({ name, unit: points.unit, points: points.sort((a, b) => a[0] - b[0]) }));
     const isSweep = ({ points }) => points.length >= 3 && points.every(([x], at) => at === 0 || x > points[at - 1][0]);
     if (all.length === 0 || !all.every(isSweep) || all.reduce((sum, one) => sum + one.points.length, 0) !== rows.length) continue;
     if (all.length <= 7 && (!best || all.length < best.length)) best = all;
@@ -97,8 +98,8 @@ function lines(all, [given, ours], figure, style, show) {
   });
   const legendRows = Math.ceil(all.reduce((sum, one) => sum + 40 + 6.8 * Math.min(one.name.length, 46), 0) / (style.width - 20));
   const top = 16 + 20 * legendRows, ofCases = (text) => format.tick(Number(text.toPrecision(3)).toLocaleString("en"));
-  const unit = rows[0].case.match(/\d\s?(KiB|MiB|GiB|kB|MB|GB|ns|µs|ms|s)(?=$|[\s,;:)])/);
-  const showX = !unit ? ofCases : /B$/.test(unit[1]) ? format.bytes : format.seconds;
+  const { unit } = all[0];
+  const showX = /B$/.test(unit) ? format.bytes : /s$/.test(unit) ? format.seconds : ofCases;
   const tick = (value) => format.tick(showX(value));
   return {
     height: top + (style.isNarrow ? 230 : 270),

@@ -1,15 +1,21 @@
-//! Measured rows that no drive can have measured in one state.
+//! Measured rows of one load, of which no drive can be all.
 
 use super::MeasuredRow;
 use crate::drives::comparison::{Quantity, quantities};
 
-/// Rows of the same drive under the same load with a figure that differs by more than [`REPEATED`]: one
-/// clause for each pair, of the figure that differs most. Rows are counted from 1.
+/// Rows of the same drive under the same load that are equal, or that have a figure that differs by more than
+/// [`REPEATED`]: a sentence without a period for each pair, of the figure that differs most. Rows are counted
+/// from 1.
 pub fn contradictions(rows: &[MeasuredRow]) -> Vec<String> {
     let mut found = Vec::new();
     for (later, row) in rows.iter().enumerate() {
         for (earlier, other) in rows[..later].iter().enumerate() {
             if row.load != other.load || row.drive != other.drive {
+                continue;
+            }
+            let pair = format!("rows {} and {}", earlier + 1, later + 1);
+            if row == other {
+                found.push(format!("{pair} are equal ({}), which counts it twice; leave one out", row.load));
                 continue;
             }
             let differing = quantities().filter(is_settled).filter_map(|quantity| {
@@ -19,9 +25,8 @@ pub fn contradictions(rows: &[MeasuredRow]) -> Vec<String> {
             });
             if let Some((_, quantity, a, b)) = differing.max_by(|a, b| a.0.total_cmp(&b.0)) {
                 found.push(format!(
-                    "rows {} and {} are of the same load ({}), and {quantity} is {a} and {b}",
-                    earlier + 1,
-                    later + 1,
+                    "{pair} are of the same load ({}), and {quantity} is {a} and {b}: no drive has both; \
+                        leave out the row that is wrong",
                     row.load
                 ));
             }
@@ -51,6 +56,8 @@ mod tests {
         let found = of("100,1,10000,0,80\n100,4,30000,0,90\n100,1,9000,0,270\n");
         assert_eq!(found.len(), 1);
         assert!(found[0].starts_with("rows 1 and 3 are of the same load"), "{found:?}");
-        assert!(found[0].ends_with("read p50 is 80 and 270"), "{found:?}");
+        assert!(found[0].contains("read p50 is 80 and 270: no drive has both"), "{found:?}");
+        let found = of("100,1,10000,0,80\n100,1,10000,0,80\n");
+        assert_eq!(found, ["rows 1 and 2 are equal (100 1), which counts it twice; leave one out"]);
     }
 }

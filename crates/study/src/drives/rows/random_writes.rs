@@ -69,7 +69,12 @@ pub(super) fn point(sheet: &mut Sheet, line: Line) -> Point {
 /// The rate of a line; `None` after an error.
 fn offered(sheet: &mut Sheet, line: Line) -> Option<RequestRate> {
     let offered = sheet.needed_number(line, "offered")?;
-    if !(LEAST_OFFERED.0 as f64..=1e8).contains(&offered) {
+    if offered > MOST_OFFERED {
+        let remedy = format!("it can be {MOST_OFFERED} at the most");
+        sheet.add_error(line, format!("an offered rate of {offered:e} requests per second"), remedy);
+        return None;
+    }
+    if offered < LEAST_OFFERED.0 as f64 {
         let reason =
             format!("an offered rate of {offered} leaves nothing for the six threads beside the first");
         sheet.add_error(line, reason, "it must be above 5000, in requests per second".into());
@@ -121,6 +126,7 @@ fn percentiles(sheet: &mut Sheet, line: Line, kind: &str) -> [Option<f64>; PERCE
 
 /// The least rate of all threads: the first alone has 5,000 requests a second.
 const LEAST_OFFERED: RequestRate = RequestRate(5_001);
+const MOST_OFFERED: f64 = 1e8;
 const COLUMNS: [&str; 5] = ["drive", "offered", "reads_per_s", "writes_per_s", "measured_reads"];
 /// The percentiles whose columns may not be missing, in per cent.
 const NEEDED: std::ops::RangeInclusive<f64> = 50.0..=99.99;
