@@ -13,11 +13,11 @@ pub struct LeftOut {
     pub fit: RowFit,
 }
 
-/// Leaves out one row after another, fits the others with at least `evaluations` candidates, and predicts the
-/// row that was left out; other rows of its load are left out with it. `problem` makes the problem of some rows and its first candidate: kind of drive,
-/// first values and bounds must come from these alone. No search begins at an optimum that has seen all rows,
-/// so that too few evaluations make errors larger, and nothing makes them smaller than they are. Without a
-/// second row the result is empty.
+/// Leaves out one row after another, with all others of its load, fits the rest with at least `evaluations`
+/// candidates, and predicts the row that was left out. `problem` makes the problem of some rows and its first
+/// candidate: kind of drive, first values and bounds must come from these alone. No search begins at an
+/// optimum that has seen all rows, so that too few evaluations make errors larger, and nothing makes them
+/// smaller than they are. Of rows of one load the result is empty.
 ///
 /// # Errors
 /// [`Stopped`] if `evaluate` was stopped by its caller.
