@@ -125,7 +125,7 @@ fn ranking(results: &Results) -> String {
 fn scatter(results: &Results) -> String {
     let others: Vec<&Head> = shown(results).into_iter().filter(|head| head.name != results.by).collect();
     let asked_for = results.pareto.as_ref().map(|[_, second]| second.as_str());
-    // Points beside a constant would stand in a line.
+    // A quantity with one value for all points spans no axis.
     let varied = others.iter().find(|head| varies(results, head)).or(others.first());
     let others: Vec<&str> = others.iter().map(|head| head.name.as_str()).collect();
     let Some(second) = asked_for.or(varied.map(|head| head.name.as_str())) else {

@@ -52,7 +52,7 @@ pub(super) mod tests {
         pub array: Array<Fingerprint>,
         now: Time,
         /// The handle that the next requests of the host name.
-        handle: u32,
+        handle: HandleId,
         /// The handle of every request to a drive, with its operation.
         named: Vec<(Op, HandleId)>,
     }
@@ -68,7 +68,7 @@ pub(super) mod tests {
             let disk =
                 Disk { blocks: 40_000, depth: 4, most_blocks: 64, volatile_cache: true, copies: 1, handles };
             let array = Array::fresh(&config, &vec![disk; 4]);
-            Served { array, now: Time::ZERO, handle: 0, named: Vec::new() }
+            Served { array, now: Time::ZERO, handle: HandleId::FIRST, named: Vec::new() }
         }
 
         /// The handles that its writes have named, in order and each once.
@@ -103,7 +103,7 @@ pub(super) mod tests {
                 class,
                 fail_fast: false,
                 mirror,
-                handle: HandleId::new(self.handle),
+                handle: self.handle,
                 block,
                 blocks: 1,
                 data,
@@ -185,8 +185,8 @@ pub(super) mod tests {
         }
     }
 
-    /// The handles that a host's handle is on the drives, while they have this number of them.
-    fn passed_on(layout: LayoutKind, handles: u32, of_host: u32) -> Vec<u32> {
+    /// The handles of drives with this number of them that data is written by when the host names `of_host`.
+    fn passed_on(layout: LayoutKind, handles: u32, of_host: HandleId) -> Vec<u32> {
         let mut served = Served::over(layout, handles);
         served.handle = of_host;
         let mut named = served.written().handles_named();
@@ -211,7 +211,7 @@ pub(super) mod tests {
                 _ => [1; 4],
             };
             assert_eq!([1, 2, 3, 8].map(offered), expected, "{layout}");
-            let of = |of_host: u32| passed_on(layout, 8, of_host);
+            let of = |of_host: u32| passed_on(layout, 8, HandleId::new(of_host));
             match layout {
                 LayoutKind::Raid0 => assert_eq!([0, 1, 7, 8].map(of), [[0], [1], [7], [0]]),
                 LayoutKind::Epochs => assert_eq!([0, 1, 2, 6, 7].map(of), [[0], [1], [3], [7], [0]]),

@@ -6,7 +6,7 @@ use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::fdp::{EventType, HandleId, HandleStatus, Isolation, Statistics};
 use tailcut_base::random::Stream;
 use tailcut_base::{Cause, Command, CommandId, Device, Nanos, Op, Spans, Submit};
-use tailcut_ssd::config::VictimPolicy;
+use tailcut_ssd::config::{FdpConfig, VictimPolicy};
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Figures, SsdConfig};
 
@@ -26,10 +26,10 @@ fn status(writer: &mut Writer, handle: u32) -> HandleStatus {
     }
 }
 
-/// The same with reclaim units of several superblocks.
-fn with_units_of(superblocks: u32, handles: u32, isolation: Isolation) -> SsdConfig {
-    let mut config = with_handles(handles, isolation);
-    config.fdp.superblocks = superblocks;
+/// The same with reclaim units of the size and the handles of `fdp`.
+fn placed_by(fdp: FdpConfig) -> SsdConfig {
+    let mut config = with_handles(fdp.handles, fdp.isolation);
+    config.fdp = fdp;
     config.geometry.pages = 24;
     config.ftl.spare = config.ftl.spare.max(crate::drives::least_spare(&config));
     assert_eq!(config.check_fdp(), Ok(()));
@@ -134,7 +134,7 @@ fn the_data_of_isolated_handles_never_shares_a_reclaim_unit() {
     for (superblocks, isolation) in [1, 2, 4].into_iter().flat_map(|superblocks| {
         [Isolation::Initially, Isolation::Persistently].map(|isolation| (superblocks, isolation))
     }) {
-        let config = with_units_of(superblocks, 4, isolation);
+        let config = placed_by(FdpConfig { handles: 4, isolation, superblocks });
         let mut writer = Writer::new(&config, PreparedState::Empty, 3);
         let pages = writer.pages();
         for _ in 0..5 {
@@ -171,7 +171,7 @@ fn statistics_are_those_of_the_flash(writer: &mut Writer) {
 #[test]
 fn a_reclaim_unit_of_several_superblocks_is_written_and_emptied_as_one() {
     for superblocks in [2, 8] {
-        let config = with_units_of(superblocks, 2, Isolation::Initially);
+        let config = placed_by(FdpConfig { handles: 2, isolation: Isolation::Initially, superblocks });
         let mut writer = Writer::new(&config, PreparedState::Empty, 1);
         let superblock = 4 * 24 * config.geometry.page_bytes;
         let unit = u64::from(superblocks) * superblock;
@@ -203,7 +203,8 @@ fn drives_with_large_reclaim_units_can_be_prepared() {
     for (state, superblocks) in
         [PreparedState::Sequential, PreparedState::Steady].into_iter().flat_map(|s| [(s, 1), (s, 2), (s, 8)])
     {
-        let mut writer = Writer::new(&with_units_of(superblocks, 2, Isolation::Initially), state, 1);
+        let config = placed_by(FdpConfig { handles: 2, isolation: Isolation::Initially, superblocks });
+        let mut writer = Writer::new(&config, state, 1);
         writer.ssd.check();
         let pages = writer.pages();
         writer.write(pages / 2, uniform(pages));

@@ -39,7 +39,7 @@ impl<'r, S: Subject> Harness<'r, S> {
         }
         if let Some(block) = struck.filter(|_| self.is_damage_to_store(&fault)) {
             // What else of its segment is struck is known by the head as it is now.
-            let segment = self.segment_of(drive, block);
+            let segment = self.segment_of(&self.drives[drive], block);
             self.damaged_segments.push(segment);
         }
         self.trace(|| match struck {
@@ -184,7 +184,7 @@ impl<'r, S: Subject> Harness<'r, S> {
             return false;
         }
         let Some(block) = self.drives[fault.drive as usize].target(fault) else { return false };
-        let segment = self.segment_of(fault.drive as usize, block);
+        let segment = self.segment_of(&self.drives[fault.drive as usize], block);
         let is_another = !self.damaged_segments.contains(&segment);
         self.damaged_segments.push(segment);
         is_another
@@ -198,9 +198,9 @@ impl<'r, S: Subject> Harness<'r, S> {
 
     /// The segment of a store that a block is in: its number, and where its head has its sequence. An opening
     /// repairs the ends of a segment, and nothing else: damage lasts as long as the use of a segment.
-    fn segment_of(&self, drive: usize, block: u64) -> (u64, u64) {
+    fn segment_of(&self, drive: &Drive, block: u64) -> (u64, u64) {
         let segment = block / u64::from(self.plan.kv_segment);
-        let head = self.drives[drive].content(segment * u64::from(self.plan.kv_segment));
+        let head = drive.content(segment * u64::from(self.plan.kv_segment));
         let sequence = head.and_then(|head| head.as_slice()[8..].first_chunk().copied());
         (segment, sequence.map_or(0, u64::from_le_bytes))
     }
