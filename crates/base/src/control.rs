@@ -5,7 +5,7 @@
 //! non-deterministic one. [`Control::SetWindows`] announces all future windows of both kinds. A device
 //! accepts either form; one without the interface replies [`ControlReply::Unsupported`] to every call.
 
-use crate::fdp::{HandleId, HandleStatus, Statistics};
+use crate::fdp::{HandleStatus, PlacementId, Statistics};
 use crate::plm;
 use crate::time::{Nanos, Time};
 
@@ -112,11 +112,11 @@ pub enum Control {
     SelectedWindow,
     /// NVMe Predictable Latency Per NVM Set log. Reading it clears the events.
     PredictableLatencyLog,
-    /// I/O Management Send, Reclaim Unit Handle Update (FDP): the next write of the handle goes to another
-    /// reclaim unit. Refused if the handle does not exist, or while no reclaim unit is free for it.
-    UpdateHandle(HandleId),
-    /// The state of a handle (FDP). Refused if it does not exist.
-    HandleStatus(HandleId),
+    /// I/O Management Send, Reclaim Unit Handle Update (FDP): the next write of the handle to this group goes
+    /// to another reclaim unit. Refused if handle or group do not exist, or while no reclaim unit is free.
+    UpdateHandle(PlacementId),
+    /// The state of a handle in a group (FDP). Refused if handle or group do not exist.
+    HandleStatus(PlacementId),
     /// FDP Statistics log.
     PlacementStatistics,
 }

@@ -80,7 +80,7 @@ pub struct Command {
     /// for another window of the device (IODA's PL_IO flag; SOSP 2021, section 3.2).
     pub fail_fast: bool,
     /// Write stream: data of one stream is expected to be invalidated together (0 if unused). On a device
-    /// with Flexible Data Placement the reclaim unit handle; see [`crate::fdp`].
+    /// with Flexible Data Placement the reclaim group and unit handle; see [`crate::fdp::PlacementId`].
     pub stream: u8,
     /// The submission queue that the command is in: which one matters to devices that arbitrate between
     /// queues (NVMe base specification 2.0, 3.4.4). 0 where the host has one.
@@ -127,8 +127,9 @@ pub enum Status {
     Contended,
     /// The device no longer responds.
     Gone,
-    /// There is no room for the data where the device keeps it, as for a sparse file on a full file system.
-    /// Nothing stored is lost, and the same write may succeed later.
+    /// There is no room for the data where the device keeps it, as for a sparse file on a full file system, or
+    /// in a reclaim group that is full (NVMe: Capacity Exceeded, 81h). Nothing stored is lost, and the same
+    /// write may succeed later.
     NoSpace,
 }
 
@@ -193,7 +194,7 @@ pub struct Identify {
     pub block_sectors: u32,
     /// True if completed writes can be lost on power failure until they are flushed.
     pub volatile_cache: bool,
-    /// Reclaim unit handles that writes can name (Linux: `max_write_streams`), 1 …
+    /// Reclaim unit handles that writes can name (Linux: `max_write_streams`; of one reclaim group), 1 …
     /// [`HANDLES_MAX`](crate::fdp::HANDLES_MAX); 1 on a device without data placement.
     pub handles: u32,
 }

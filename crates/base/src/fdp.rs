@@ -2,14 +2,28 @@
 //! *reclaim unit handle* with each write, and the device writes the data of different handles to different
 //! *reclaim units*, which it erases as a whole. Their layout as bytes is in `tailcut_ssd::nvme::fdp`.
 //!
-//! A device has one reclaim group here, so that a placement identifier is the number of a handle. Linux calls
-//! it a write stream.
+//! A device may be divided into *reclaim groups*, which have dies and reclaim units of their own. A handle
+//! references one reclaim unit in each group, so a write names both: with a *placement identifier*.
 
+use crate::cast::{to_u8, to_u16};
 use crate::time::Time;
 use std::fmt;
 
 /// The most reclaim unit handles of a device.
 pub const HANDLES_MAX: usize = 8;
+
+/// The most reclaim groups of a device.
+pub const GROUPS_MAX: usize = 8;
+
+crate::id! {
+    /// A reclaim group: a part of the flash that is written and collected apart from the others.
+    pub struct GroupId;
+}
+
+impl GroupId {
+    /// The group of writes that name none, and the only one of a device that is not divided.
+    pub const FIRST: GroupId = GroupId(0);
+}
 
 crate::id! {
     /// A reclaim unit handle.
@@ -19,6 +33,80 @@ crate::id! {
 impl HandleId {
     /// The handle of writes that name none, and the only one of a device without data placement.
     pub const FIRST: HandleId = HandleId(0);
+}
+
+/// A placement identifier: where a write goes, and whose data it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlacementId {
+    group: GroupId,
+    handle: HandleId,
+}
+
+impl PlacementId {
+    /// Where writes go that name nothing: the first handle in the first group.
+    pub const FIRST: PlacementId = PlacementId { group: GroupId::FIRST, handle: HandleId::FIRST };
+
+    /// The reclaim unit that a handle references in a group.
+    pub fn new(group: GroupId, handle: HandleId) -> PlacementId {
+        PlacementId { group, handle }
+    }
+
+    /// The reclaim group.
+    #[inline]
+    pub fn group(self) -> GroupId {
+        self.group
+    }
+
+    /// The reclaim unit handle.
+    #[inline]
+    pub fn handle(self) -> HandleId {
+        self.handle
+    }
+
+    /// The number by which [`Command::stream`](crate::Command::stream) names it on a device with `handles`
+    /// handles: its place among the descriptors of Reclaim Unit Handle Status, from which Linux numbers its
+    /// write streams. It must be below 256.
+    pub fn stream(self, handles: u32) -> u8 {
+        to_u8(self.group.get() * handles + self.handle.get())
+    }
+
+    /// What a write stream names on a device with `handles` handles and `groups` groups. One that names
+    /// nothing there is an unknown handle of the first group.
+    #[inline]
+    pub fn of_stream(stream: u8, handles: u32, groups: u32) -> PlacementId {
+        let stream = u32::from(stream);
+        if stream >= handles * groups {
+            return PlacementId { group: GroupId::FIRST, handle: HandleId::new(stream) };
+        }
+        PlacementId { group: GroupId::new(stream / handles), handle: HandleId::new(stream % handles) }
+    }
+
+    /// The 16 bits of the Directive Specific field of a write, of which the upper `group_bits` are the group
+    /// (RGIF: Reclaim Group Identifier Format, 0 to 15), and the others the handle. Both must fit.
+    pub fn to_bits(self, group_bits: u32) -> u16 {
+        to_u16(self.group.get() << (u16::BITS - group_bits) | self.handle.get())
+    }
+
+    /// What the Directive Specific field of a write names; see [`PlacementId::to_bits`].
+    pub fn of_bits(bits: u16, group_bits: u32) -> PlacementId {
+        let (bits, shift) = (u32::from(bits), u16::BITS - group_bits);
+        PlacementId { group: GroupId::new(bits >> shift), handle: HandleId::new(bits & ((1 << shift) - 1)) }
+    }
+}
+
+/// The handle, and the group unless it is the first: `3`, or `3 of group 1`.
+impl fmt::Display for PlacementId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.group == GroupId::FIRST {
+            return write!(f, "{}", self.handle);
+        }
+        write!(f, "{} of group {}", self.handle, self.group)
+    }
+}
+
+/// The bits of a placement identifier that name one of `groups` reclaim groups, a power of two (RGIF).
+pub fn group_bits(groups: u32) -> u32 {
+    groups.trailing_zeros()
 }
 
 crate::choice! {
@@ -42,7 +130,7 @@ pub struct Statistics {
     pub media_erased: u64,
 }
 
-/// The state of a handle.
+/// The state of a handle in a reclaim group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HandleStatus {
     /// Reclaim unit available media writes (RUAMW): bytes that can still be written to the reclaim unit that
@@ -61,7 +149,7 @@ pub struct HandleStatus {
 pub enum EventType {
     /// The host made a handle reference another reclaim unit before the last was written to its end.
     NotFullyWritten,
-    /// A write named a handle that does not exist. Its data went to handle 0.
+    /// A write named a handle or a group that does not exist. Its data went to the first of both.
     InvalidIdentifier,
     /// Collection moved data of a handle to another reclaim unit.
     MediaReallocated,
@@ -104,8 +192,41 @@ pub struct Event {
     pub of: EventType,
     /// When.
     pub at: Time,
-    /// The handle that a write or an update named, or whose data was moved.
-    pub handle: HandleId,
+    /// The group and the handle that a write or an update named, or whose data was moved.
+    pub placement: PlacementId,
     /// Logical blocks of 512 bytes that were moved (NLBAM); 0 for other events.
     pub moved: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers_are_the_upper_and_the_lower_bits_of_the_directive() {
+        for groups in [1, 2, 8] {
+            for (group, handle) in (0..groups).flat_map(|group| (0..8).map(move |handle| (group, handle))) {
+                let id = PlacementId::new(GroupId::new(group), HandleId::new(handle));
+                let bits = id.to_bits(group_bits(groups));
+                assert_eq!(PlacementId::of_bits(bits, group_bits(groups)), id);
+                assert_eq!(u32::from(bits), group * (0x1_0000 / groups) + handle);
+                assert_eq!(PlacementId::of_stream(id.stream(8), 8, groups), id);
+            }
+        }
+        assert_eq!(PlacementId::of_bits(0x4001, 2), PlacementId::new(GroupId::new(1), HandleId::new(1)));
+        let unknown = PlacementId::of_bits(0xffff, 0);
+        assert_eq!((unknown.group(), unknown.handle().get()), (GroupId::FIRST, 0xffff));
+    }
+
+    #[test]
+    fn streams_count_the_handles_of_one_group_after_those_of_another() {
+        let named = |stream| {
+            let id = PlacementId::of_stream(stream, 3, 2);
+            (id.group().get(), id.handle().get())
+        };
+        assert_eq!([0, 2, 3, 5].map(named), [(0, 0), (0, 2), (1, 0), (1, 2)]);
+        assert_eq!([6, 255].map(named), [(0, 6), (0, 255)], "there is no such group, nor such a handle");
+        let id = PlacementId::new(GroupId::new(1), HandleId::new(2));
+        assert_eq!((id.to_string(), PlacementId::FIRST.to_string()), ("2 of group 1".into(), "0".into()));
+    }
 }

@@ -7,7 +7,7 @@
 //! On a server with several drives, a request begins with `@` and the name of the drive.
 
 use tailcut_base::control::{Control, ControlReply, GcThresholds, Windows};
-use tailcut_base::fdp::{HandleId, HandleStatus, Statistics};
+use tailcut_base::fdp::{GroupId, HandleId, HandleStatus, PlacementId, Statistics};
 use tailcut_base::plm::{Config, Log, State, Window};
 use tailcut_base::quantity::parse_time;
 use tailcut_base::{BadValue, Time};
@@ -148,13 +148,15 @@ fn count<'l>(name: &str, what: &str, words: &mut impl Iterator<Item = &'l str>) 
     })
 }
 
-fn handle<'l>(name: &str, words: &mut impl Iterator<Item = &'l str>) -> Result<HandleId, BadValue> {
+/// A handle of the first group: a drive that is divided is not served.
+fn handle<'l>(name: &str, words: &mut impl Iterator<Item = &'l str>) -> Result<PlacementId, BadValue> {
     let word = word(name, "HANDLE", words)?;
-    word.parse().map(HandleId::new).map_err(|_| {
+    let number = word.parse().map_err(|_| {
         BadValue::new(format!(
             "{name} HANDLE: '{word}' is no number of a reclaim unit handle; the first is 0"
         ))
-    })
+    })?;
+    Ok(PlacementId::new(GroupId::FIRST, HandleId::new(number)))
 }
 
 fn member<'l>(name: &str, words: &mut impl Iterator<Item = &'l str>) -> Result<usize, BadValue> {

@@ -306,6 +306,13 @@ impl Plan<'_> {
                 "device.sets: a drive that is divided is not served; take a drive for each set".into(),
             );
         }
+        if self.device.fdp.groups > 1 {
+            return refused(
+                "device.fdp.groups: clients name no reclaim group, so only the first would be written to; set \
+                 groups = 1"
+                    .into(),
+            );
+        }
         if members == 0 && paths > 1 {
             return refused(format!(
                 "{paths} files are given and array.drives is 0: set it to {paths}, or give one file"

@@ -350,7 +350,7 @@ impl Configure for Scenario {
                 ),
             );
         }
-        if let Some(Problem { key, message }) = self.check_sets() {
+        for Problem { key, message } in self.check_sets().into_iter().chain(self.check_groups()) {
             visit.problem(key, message);
         }
         if self.lsm.enabled && (self.has_file() || self.datacenter.workload != Workload::None) {

@@ -2,8 +2,8 @@
 
 use super::Scenario;
 use crate::world::World;
-use tailcut_base::Device;
 use tailcut_base::config::{Configure, KeyVisitor, choose};
+use tailcut_base::{Device, Problem};
 use tailcut_host::{PlacementPolicy, Placer};
 
 /// The placement of writes by the host.
@@ -47,10 +47,32 @@ impl Scenario {
         }
     }
 
-    /// The handles that a request can name: those of the drive, or those that an array does not need.
+    /// What a request can name: the handles of the drive in all of its reclaim groups, or those handles that an
+    /// array does not need.
     pub(super) fn handles_of_host(&self) -> u32 {
-        let of_drive = self.device.fdp.handles;
-        if self.array.drives > 0 { self.array.host_handles(of_drive).count() } else { of_drive }
+        let of_drive = &self.device.fdp;
+        if self.array.drives > 0 {
+            self.array.host_handles(of_drive.handles).count()
+        } else {
+            of_drive.streams()
+        }
+    }
+
+    /// Who cannot write to a drive of several reclaim groups: the key to blame, what is wrong and what would be
+    /// right.
+    pub(super) fn check_groups(&self) -> Option<Problem> {
+        let (key, who, remedy) = match (self.array.drives, self.kv.enabled, self.placement.policy) {
+            _ if self.device.fdp.groups == 1 => return None,
+            (1.., ..) => ("array.drives", "an array", "array.drives = 0"),
+            (_, true, _) => ("kv.enabled", "a server", "kv.enabled = false"),
+            (.., PlacementPolicy::Named) => return None,
+            _ => ("placement.policy", "a policy", "policy = \"named\""),
+        };
+        let message = format!(
+            "{who} chooses handles and no reclaim group, so all data would go to the first; set {remedy}, or \
+             device.fdp.groups = 1"
+        );
+        Some(Problem::new(key, message))
     }
 
     /// `world`, in which writes are placed by the policy of this scenario.

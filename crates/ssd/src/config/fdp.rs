@@ -1,18 +1,21 @@
-//! Flexible Data Placement: how many reclaim unit handles a drive has, and what collection does with their
-//! data.
+//! Flexible Data Placement: how many reclaim groups and unit handles a drive has, and what collection does with
+//! their data.
 
 use crate::config::SsdConfig;
 use tailcut_base::Problem;
 use tailcut_base::cast::to_u32;
 use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
-use tailcut_base::fdp::{HANDLES_MAX, Isolation};
+use tailcut_base::fdp::{GROUPS_MAX, HANDLES_MAX, Isolation};
 
 /// Data placement of a drive that maps by superblock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FdpConfig {
-    /// Reclaim unit handles, 1 to 8; 1 is a drive without data placement, which ignores the handles of
-    /// writes.
+    /// Reclaim unit handles, 1 to 8; with 1, and one group, a drive is without data placement, and ignores
+    /// the handles of writes.
     pub handles: u32,
+    /// Reclaim groups, 1 to 8: a power of two that divides the dies. Each has an equal share of them, which is
+    /// written and collected apart.
+    pub groups: u32,
     /// Whether collection may bring data of several handles together.
     pub isolation: Isolation,
     /// Superblocks of a reclaim unit, which are opened, closed and emptied together; a power of two that
@@ -22,14 +25,20 @@ pub struct FdpConfig {
 
 impl FdpConfig {
     /// The values of drives without data placement.
-    pub const OFF: FdpConfig = FdpConfig { handles: 1, isolation: Isolation::Initially, superblocks: 1 };
+    pub const OFF: FdpConfig =
+        FdpConfig { handles: 1, groups: 1, isolation: Isolation::Initially, superblocks: 1 };
 
-    /// True when writes are placed by handle.
+    /// True when writes are placed by handle or by group.
     pub fn is_on(&self) -> bool {
-        self.handles > 1
+        self.handles > 1 || self.groups > 1
     }
 
-    /// Superblocks that collection writes at a time.
+    /// What the streams of writes can name: each handle in each group.
+    pub fn streams(&self) -> u32 {
+        self.handles * self.groups
+    }
+
+    /// Superblocks that collection writes at a time in a group.
     pub fn destinations(&self) -> u32 {
         match self.isolation {
             Isolation::Initially => 1,
@@ -46,6 +55,14 @@ impl Configure for FdpConfig {
             "Reclaim unit handles that writes can name; 1 for a drive without data placement.",
             &mut self.handles,
             1..=to_u32(HANDLES_MAX),
+        );
+        count_u32(
+            visit,
+            "groups",
+            "Reclaim groups: equal shares of the dies, each written and collected apart; 1, 2, 4 or 8, which \
+                divides their number. Stream s of a write is handle s mod handles of group s / handles.",
+            &mut self.groups,
+            1..=to_u32(GROUPS_MAX),
         );
         choose(
             visit,
@@ -66,14 +83,14 @@ impl Configure for FdpConfig {
 }
 
 impl SsdConfig {
-    /// A drive with one handle has nothing to set.
-    fn check_without_handles(&self) -> Result<(), Problem> {
+    /// What makes no sense without handles, or without groups.
+    fn check_alone(&self) -> Result<(), Problem> {
         match self.fdp {
-            FdpConfig { isolation: Isolation::Persistently, .. } => Err(Problem::new(
+            FdpConfig { handles: 1, isolation: Isolation::Persistently, .. } => Err(Problem::new(
                 "fdp.isolation",
                 "the data of one handle needs no isolation; set fdp.handles, or isolation = \"initially\"",
             )),
-            FdpConfig { superblocks: 2.., .. } => Err(Problem::new(
+            FdpConfig { handles: 1, groups: 1, superblocks: 2.., .. } => Err(Problem::new(
                 "fdp.superblocks",
                 "a drive with one handle has no reclaim units; set fdp.handles, or superblocks = 1",
             )),
@@ -81,21 +98,41 @@ impl SsdConfig {
         }
     }
 
+    /// Groups have equal numbers of dies, and bits of a placement identifier.
+    fn check_groups(&self) -> Result<(), Problem> {
+        let (dies, groups) = (self.geometry.luns(), self.fdp.groups);
+        if groups.is_power_of_two() && dies.is_multiple_of(groups) {
+            return Ok(());
+        }
+        let fits = (0..4).map(|bits| 1 << bits).filter(|&fits| fits <= groups && dies.is_multiple_of(fits));
+        Err(Problem::new(
+            "fdp.groups",
+            format!(
+                "{dies} dies do not make {groups} equal reclaim groups, a power of two; set groups = {}, or \
+                 change geometry.channels or chips",
+                fits.max().unwrap_or(1)
+            ),
+        ))
+    }
+
     /// What data placement needs of the rest.
     ///
     /// # Errors
     /// The key that is to be changed, and why.
     pub fn check_fdp(&self) -> Result<(), Problem> {
+        self.check_alone()?;
         if !self.fdp.is_on() {
-            return self.check_without_handles();
+            return Ok(());
         }
         if !self.maps_by_superblock() {
+            let key = if self.fdp.handles > 1 { "fdp.handles" } else { "fdp.groups" };
             return Err(Problem::new(
-                "fdp.handles",
-                "a reclaim unit is a superblock; set ftl.mapping = \"superblock\", or handles = 1 (streams of \
-                 a drive that maps by page are ftl.streams)",
+                key,
+                "a reclaim unit is a superblock; set ftl.mapping = \"superblock\", or handles = 1 and groups = \
+                 1 (streams of a drive that maps by page are ftl.streams)",
             ));
         }
+        self.check_groups()?;
         let (blocks, each) = (self.geometry.blocks, self.fdp.superblocks);
         if !each.is_power_of_two() || !blocks.is_multiple_of(each) {
             let fits =
@@ -110,13 +147,15 @@ impl SsdConfig {
             ));
         }
         // A part of a unit of every handle waits in the buffer, beside the units that are being programmed.
-        let least = u64::from((self.fdp.handles + 1) * self.superblock.program) * self.geometry.page_bytes;
+        let streams = self.fdp.streams();
+        let least = u64::from((streams + 1) * self.superblock.program) * self.geometry.page_bytes;
         if self.buffer.size < least {
             return Err(Problem::new(
                 "buffer.size",
                 format!(
-                    "{} handles gather {} pages each for a program; set size to at least {least} bytes",
-                    self.fdp.handles, self.superblock.program
+                    "{streams} handles gather {} pages each for a program (in every group); set size to at least \
+                     {least} bytes",
+                    self.superblock.program
                 ),
             ));
         }

@@ -7,6 +7,7 @@
 use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 use tailcut_base::divisor::Divisor;
+use tailcut_base::fdp::GroupId;
 use tailcut_base::id;
 use tailcut_base::ids::Id;
 
@@ -51,7 +52,8 @@ impl BlockId {
 }
 
 id! {
-    /// A superblock: a block of every plane of the drive, the one with its number.
+    /// A superblock: a block of every plane of a reclaim group, the one with its number there. Those of a
+    /// group follow those of the group before.
     pub struct SuperblockId;
 }
 
@@ -243,6 +245,10 @@ pub struct Layout {
     luns: Divisor,
     /// Blocks of each plane in a superblock, as the power of two that they are.
     superblock_shift: u32,
+    /// Divides by the number of blocks in the planes of a reclaim group.
+    group_blocks: Divisor,
+    /// Divides by the number of superblocks in a reclaim group.
+    superblocks: Divisor,
 }
 
 impl Layout {
@@ -255,6 +261,8 @@ impl Layout {
             planes: Divisor::new(geometry.planes),
             luns: Divisor::new(geometry.luns_per_channel()),
             superblock_shift: 0,
+            group_blocks: Divisor::new(to_u32(geometry.block_count())),
+            superblocks: Divisor::new(geometry.blocks),
         }
     }
 
@@ -263,7 +271,52 @@ impl Layout {
     #[must_use]
     pub fn with_superblocks_of(self, blocks: u32) -> Layout {
         debug_assert!(blocks.is_power_of_two() && self.blocks.get().is_multiple_of(blocks));
-        Layout { superblock_shift: blocks.trailing_zeros(), ..self }
+        let superblocks = Divisor::new(self.blocks.get() / blocks);
+        Layout { superblock_shift: blocks.trailing_zeros(), superblocks, ..self }
+    }
+
+    /// The same with superblocks of the planes of one of this many reclaim groups, which have equal numbers
+    /// of neighbouring planes; [`Layout::new`] has one.
+    #[must_use]
+    pub fn with_groups(self, groups: u32) -> Layout {
+        debug_assert!((self.group_blocks.get() / self.blocks.get()).is_multiple_of(groups));
+        Layout { group_blocks: Divisor::new(self.group_blocks.get() / groups), ..self }
+    }
+
+    /// Superblocks of a reclaim group.
+    #[inline]
+    pub fn superblocks_each(&self) -> u32 {
+        self.superblocks.get()
+    }
+
+    /// Planes of a reclaim group.
+    pub fn planes_of_each_group(&self) -> u32 {
+        self.group_blocks.get() / self.blocks.get()
+    }
+
+    /// The planes of a reclaim group, in ascending order.
+    pub fn planes_of_group(&self, group: GroupId) -> impl Iterator<Item = PlaneId> + Clone + use<> {
+        let each = self.planes_of_each_group();
+        let first = group.get() * each;
+        PlaneId::new(first).up_to(PlaneId::new(first + each))
+    }
+
+    /// The reclaim group that contains a block.
+    #[inline]
+    pub fn group_of(&self, block: BlockId) -> GroupId {
+        GroupId::new(self.group_blocks.quotient(block.get()))
+    }
+
+    /// The reclaim group that contains a superblock.
+    #[inline]
+    pub fn group_of_superblock(&self, superblock: SuperblockId) -> GroupId {
+        GroupId::new(self.superblocks.quotient(superblock.get()))
+    }
+
+    /// The superblocks of a reclaim group.
+    pub fn superblocks_of(&self, group: GroupId) -> impl Iterator<Item = SuperblockId> + use<> {
+        let first = group.get() * self.superblocks.get();
+        SuperblockId::new(first).up_to(SuperblockId::new(first + self.superblocks.get()))
     }
 
     /// Blocks of each plane in a superblock.
@@ -311,13 +364,16 @@ impl Layout {
     /// The superblock that contains a block.
     #[inline]
     pub fn superblock_of(&self, block: BlockId) -> SuperblockId {
-        SuperblockId::new(self.blocks.remainder(block.get()) >> self.superblock_shift)
+        let in_plane = self.blocks.remainder(block.get()) >> self.superblock_shift;
+        SuperblockId::new(self.group_of(block).get() * self.superblocks.get() + in_plane)
     }
 
-    /// The first block of a superblock in a plane. Its pages go on in the next, if it has several.
+    /// The first block of a superblock in a plane of its group. Its pages go on in the next, if it has
+    /// several.
     #[inline]
     pub fn block_in_plane(&self, superblock: SuperblockId, plane: PlaneId) -> BlockId {
-        BlockId::new(plane.get() * self.blocks.get() + (superblock.get() << self.superblock_shift))
+        let in_plane = self.superblocks.remainder(superblock.get()) << self.superblock_shift;
+        BlockId::new(plane.get() * self.blocks.get() + in_plane)
     }
 
     /// The blocks of a superblock in a plane, in the order in which they are written.
@@ -332,13 +388,10 @@ impl Layout {
     }
 
     /// The blocks of a superblock, by plane.
-    pub fn blocks_of_superblock(
-        &self,
-        superblock: SuperblockId,
-        geometry: &Geometry,
-    ) -> impl Iterator<Item = BlockId> + use<> {
+    pub fn blocks_of_superblock(&self, superblock: SuperblockId) -> impl Iterator<Item = BlockId> + use<> {
         let layout = *self;
-        geometry.plane_ids().flat_map(move |plane| layout.blocks_in_plane(superblock, plane))
+        let planes = self.planes_of_group(self.group_of_superblock(superblock));
+        planes.flat_map(move |plane| layout.blocks_in_plane(superblock, plane))
     }
 
     /// The blocks of a plane.

@@ -13,6 +13,11 @@ impl Frontend {
         &self.buffer[entry]
     }
 
+    /// All entries of the buffer.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.buffer.entries()
+    }
+
     /// The set of an entry's logical page.
     #[inline(always)]
     pub(crate) fn set_of_entry(&self, entry: EntryId) -> SetId {

@@ -99,9 +99,10 @@ impl Frontend {
         forced
     }
 
-    /// Answers a write or a flush of a set that takes no writes.
-    pub(crate) fn answer_write_protected(&mut self, now: Time, tag: Tag) {
-        self.tags[tag].status = Status::WriteProtected;
+    /// Answers a write or a flush that cannot be carried out: of a set that takes no writes, or of a reclaim
+    /// group that is full.
+    pub(crate) fn answer_refused(&mut self, now: Time, tag: Tag, status: Status) {
+        self.tags[tag].status = status;
         self.complete_over_link(now, tag);
     }
 
@@ -115,7 +116,7 @@ impl Frontend {
         let set = if holds(Invariant::FlushOfSet) { self.set_of_tag(tag) } else { SetId::FIRST };
         let is_durable = self.buffer.is_write_through() || self.buffer.capacitor;
         if !is_durable && !takes_writes(set) && !self.buffer.is_durable(set) {
-            self.answer_write_protected(now, tag);
+            self.answer_refused(now, tag, Status::WriteProtected);
         } else if is_durable || self.buffer.flush(set, tag) {
             self.complete_over_link(now, tag);
         } else {

@@ -43,8 +43,8 @@ impl Mapping {
             Control::GetPredictableLatency => self.predictable_latency(set),
             Control::SelectWindow(window) => self.select_window(now, set, window),
             Control::SelectedWindow => self.selected_window(set),
-            Control::UpdateHandle(handle) => self.update_handle(now, handle),
-            Control::HandleStatus(handle) => match self.handle_status(handle) {
+            Control::UpdateHandle(placement) => self.update_handle(now, placement),
+            Control::HandleStatus(placement) => match self.handle_status(placement) {
                 Some(status) => ControlReply::HandleStatus(status),
                 None if self.config.fdp.is_on() => ControlReply::Invalid,
                 None => ControlReply::Unsupported,

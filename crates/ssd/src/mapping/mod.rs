@@ -132,6 +132,7 @@ impl Mapping {
         let sets = Sets::new(&config.sets, &config.ftl, geometry);
         let reserve = config.gc_reserve();
         let layout = Layout::new(geometry).with_superblocks_of(config.fdp.superblocks);
+        let layout = layout.with_groups(config.fdp.groups);
         let ftl = Ftl::new(&config.ftl, geometry, layout, &config.gc, reserve, &nand, sets);
         Mapping {
             config: config.clone(),

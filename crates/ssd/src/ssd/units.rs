@@ -3,11 +3,13 @@
 
 use super::Ssd;
 use crate::flash::PhysicalPage;
+use crate::frontend::buffer::{Entry, EntryState};
+use crate::mapping::ftl::Location;
 use crate::probe::Probe;
-use crate::request::{EntryId, RequestId, UnitId};
+use crate::request::{EntryId, RequestId, Tag, UnitId};
 use crate::sets::SetId;
 use tailcut_base::Time;
-use tailcut_base::fdp::HandleId;
+use tailcut_base::fdp::PlacementId;
 
 impl<P: Probe> Ssd<P> {
     /// Stages dirty pages of the buffer, as far as its threshold wants it, and programs whole units.
@@ -27,9 +29,9 @@ impl<P: Probe> Ssd<P> {
 
     /// Programs staged pages in whole units, and a partial unit when a command waits for it.
     pub(crate) fn program_staged(&mut self, now: Time) {
-        while let Some((handle, first)) = self.next_unit() {
-            self.program_entries(now, handle, first);
-            self.mapping.collect_superblocks(now);
+        while let Some((placement, first)) = self.next_unit() {
+            self.program_entries(now, placement, first);
+            self.mapping.collect_group(now, placement.group());
             self.carry_out(now);
         }
         if self.mapping.collect_for_stopped(now) {
@@ -38,32 +40,68 @@ impl<P: Probe> Ssd<P> {
         self.wake(now);
     }
 
-    /// The next unit that can be programmed, and the handle whose pages it takes.
-    fn next_unit(&mut self) -> Option<(HandleId, PhysicalPage)> {
-        if !self.mapping.may_have_unit(self.frontend.may_await()) {
-            return None;
-        }
-        self.mapping.handles().find_map(|handle| {
-            let is_awaited = self.frontend.awaits(self.mapping.staged(handle));
-            Some((handle, self.mapping.next_unit_of_host(handle, is_awaited)?))
+    /// The next unit that can be programmed, and the handle whose pages it takes, in its group.
+    fn next_unit(&mut self) -> Option<(PlacementId, PhysicalPage)> {
+        let may_await = self.frontend.may_await();
+        self.mapping.groups_in_turn().find_map(|group| {
+            if !self.mapping.may_have_unit(group, may_await) {
+                return None;
+            }
+            self.mapping.handles(group).find_map(|handle| {
+                let placement = PlacementId::new(group, handle);
+                let is_awaited = self.frontend.awaits(self.mapping.staged(placement));
+                Some((placement, self.mapping.next_unit_of_host(placement, is_awaited)?))
+            })
         })
     }
 
-    /// Programs the oldest staged pages of a handle as the unit that begins at `first`.
-    fn program_entries(&mut self, now: Time, handle: HandleId, first: PhysicalPage) {
+    /// Programs the oldest staged pages of a handle as the unit of its group that begins at `first`.
+    fn program_entries(&mut self, now: Time, placement: PlacementId, first: PhysicalPage) {
         let (mut entries, most) = self.mapping.list_of_entries();
         while entries.len() < most
-            && let Some(entry) = self.mapping.unstage(handle)
+            && let Some(entry) = self.mapping.unstage(placement)
         {
-            if self.frontend.entry(entry).trimmed {
+            let e = self.frontend.entry(entry);
+            let stream = e.stream;
+            if e.trimmed {
                 self.forget(now, entry);
+            } else if self.mapping.has_groups() && self.mapping.group_named(stream) != placement.group() {
+                // It was written again, for another group.
+                self.mapping.stage(now, entry, stream);
             } else {
                 self.frontend.begin_program(entry);
                 entries.push(entry);
             }
         }
-        self.mapping.program_entries(now, handle, first, entries);
+        self.mapping.program_entries(now, placement, first, entries);
         self.carry_out(now);
+    }
+
+    /// True if the pages of a write have room in the reclaim group that it names. Pages that the group holds
+    /// already, on flash or in the buffer, need none.
+    pub(crate) fn has_room_in_group(&mut self, tag: Tag) -> bool {
+        let (stream, pages) = (self.frontend.tags[tag].command.stream, self.frontend.tags[tag].pages);
+        let group = self.mapping.group_named(stream);
+        if self.mapping.has_room_for_sure(group, u64::from(pages)) {
+            return true;
+        }
+        let mapping = &self.mapping;
+        // What is being programmed, and was written again, may be on its way to any group.
+        let is_bound = |e: &Entry| {
+            let may_be = e.state == EntryState::Programming && e.dirty_again;
+            (may_be || mapping.group_named(e.stream) == group) && !mapping.is_in_group(e.old, group)
+        };
+        let buffered = self.frontend.entries().filter(|&entry| is_bound(entry)).count();
+        let is_new = |page: u32| match mapping.map().lookup(self.frontend.tags[tag].page(page)) {
+            Location::Unmapped => true,
+            Location::Flash(physical) => !mapping.is_in_group(physical, group),
+            Location::Buffer(entry) => {
+                let entry = self.frontend.entry(entry);
+                !is_bound(entry) && !mapping.is_in_group(entry.old, group)
+            }
+        };
+        let new = (0..pages).filter(|&page| is_new(page)).count();
+        self.mapping.has_room_in_group(group, new as u64, buffered as u64)
     }
 
     /// A unit has been programmed.

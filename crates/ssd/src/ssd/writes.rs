@@ -23,7 +23,10 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn write(&mut self, now: Time, tag: Tag) {
         let set = self.frontend.set_of_tag(tag);
         if !self.mapping.takes_writes(set) {
-            return self.frontend.answer_write_protected(now, tag);
+            return self.frontend.answer_refused(now, tag, Status::WriteProtected);
+        }
+        if self.mapping.has_groups() && !self.has_room_in_group(tag) {
+            return self.frontend.answer_refused(now, tag, Status::NoSpace);
         }
         if self.frontend.is_write_through() {
             for page in 0..self.frontend.tags[tag].pages {

@@ -12,6 +12,7 @@ mod drives;
 mod exhaustive;
 mod fail_fast;
 mod figures;
+mod groups;
 mod hazards;
 mod host;
 mod ideal;

@@ -263,6 +263,12 @@ impl Pair {
                     self.unknown[page as usize] = true;
                 }
             }
+            (Op::Write, Status::NoSpace) => {
+                assert!(self.ssd.config().fdp.groups > 1, "{command:?} has no group that could be full");
+                for page in touched {
+                    self.unknown[page as usize] = true;
+                }
+            }
             (_, status) => assert_eq!(status, Status::Success, "{command:?}"),
         }
     }

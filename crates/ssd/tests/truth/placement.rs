@@ -3,14 +3,14 @@
 use crate::superblocks::drive;
 use crate::writer::{Writer, hot_and_cold, uniform};
 use tailcut_base::control::{Control, ControlReply};
-use tailcut_base::fdp::{EventType, HandleId, HandleStatus, Isolation, Statistics};
+use tailcut_base::fdp::{EventType, GroupId, HandleId, HandleStatus, Isolation, PlacementId, Statistics};
 use tailcut_base::random::Stream;
 use tailcut_base::{Cause, Command, CommandId, Device, Nanos, Op, Spans, Submit};
 use tailcut_ssd::config::{FdpConfig, VictimPolicy};
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Figures, SsdConfig};
 
-fn with_handles(handles: u32, isolation: Isolation) -> SsdConfig {
+pub(crate) fn with_handles(handles: u32, isolation: Isolation) -> SsdConfig {
     let mut config = drive();
     (config.fdp.handles, config.fdp.isolation) = (handles, isolation);
     config.gc.victim = VictimPolicy::Greedy;
@@ -19,16 +19,25 @@ fn with_handles(handles: u32, isolation: Isolation) -> SsdConfig {
     config
 }
 
+/// A handle in the first group.
+fn of_first(handle: u32) -> PlacementId {
+    PlacementId::new(GroupId::FIRST, HandleId::new(handle))
+}
+
 fn status(writer: &mut Writer, handle: u32) -> HandleStatus {
-    match writer.ssd.control(writer.now(), Control::HandleStatus(HandleId::new(handle))) {
+    status_of(writer, of_first(handle))
+}
+
+pub(crate) fn status_of(writer: &mut Writer, of: PlacementId) -> HandleStatus {
+    match writer.ssd.control(writer.now(), Control::HandleStatus(of)) {
         ControlReply::HandleStatus(status) => status,
         other => panic!("{other:?}"),
     }
 }
 
 /// The same with reclaim units of the size and the handles of `fdp`.
-fn placed_by(fdp: FdpConfig) -> SsdConfig {
-    let mut config = with_handles(fdp.handles, fdp.isolation);
+pub(crate) fn placed_by(fdp: FdpConfig) -> SsdConfig {
+    let mut config = with_handles(fdp.streams(), Isolation::Initially);
     config.fdp = fdp;
     config.geometry.pages = 24;
     config.ftl.spare = config.ftl.spare.max(crate::drives::least_spare(&config));
@@ -134,7 +143,7 @@ fn the_data_of_isolated_handles_never_shares_a_reclaim_unit() {
     for (superblocks, isolation) in [1, 2, 4].into_iter().flat_map(|superblocks| {
         [Isolation::Initially, Isolation::Persistently].map(|isolation| (superblocks, isolation))
     }) {
-        let config = placed_by(FdpConfig { handles: 4, isolation, superblocks });
+        let config = placed_by(FdpConfig { handles: 4, groups: 1, isolation, superblocks });
         let mut writer = Writer::new(&config, PreparedState::Empty, 3);
         let pages = writer.pages();
         for _ in 0..5 {
@@ -148,7 +157,7 @@ fn the_data_of_isolated_handles_never_shares_a_reclaim_unit() {
 }
 
 /// What the endurance group counts is what was programmed and erased, handle by handle.
-fn statistics_are_those_of_the_flash(writer: &mut Writer) {
+pub(crate) fn statistics_are_those_of_the_flash(writer: &mut Writer) {
     let ControlReply::PlacementStatistics(Statistics { host_written, media_written, media_erased }) =
         writer.ssd.control(writer.now(), Control::PlacementStatistics)
     else {
@@ -158,7 +167,11 @@ fn statistics_are_those_of_the_flash(writer: &mut Writer) {
     let page = config.geometry.page_bytes;
     assert_eq!(media_written, (figures.counts.programmed_user + figures.counts.programmed_gc) * page);
     assert_eq!(media_erased, figures.counts.erases * u64::from(config.geometry.pages) * page);
-    let handles = (0..config.fdp.handles).map(|handle| status(writer, handle));
+    let streams = 0..config.fdp.streams() as u8;
+    let handles = streams.map(|stream| {
+        let of = PlacementId::of_stream(stream, config.fdp.handles, config.fdp.groups);
+        status_of(writer, of)
+    });
     let [written, moved] =
         handles.fold([0, 0], |[written, moved], of| [written + of.host_written, moved + of.moved]);
     assert_eq!(written, figures.counts.programmed_user * page);
@@ -171,7 +184,8 @@ fn statistics_are_those_of_the_flash(writer: &mut Writer) {
 #[test]
 fn a_reclaim_unit_of_several_superblocks_is_written_and_emptied_as_one() {
     for superblocks in [2, 8] {
-        let config = placed_by(FdpConfig { handles: 2, isolation: Isolation::Initially, superblocks });
+        let config =
+            placed_by(FdpConfig { handles: 2, groups: 1, isolation: Isolation::Initially, superblocks });
         let mut writer = Writer::new(&config, PreparedState::Empty, 1);
         let superblock = 4 * 24 * config.geometry.page_bytes;
         let unit = u64::from(superblocks) * superblock;
@@ -203,7 +217,8 @@ fn drives_with_large_reclaim_units_can_be_prepared() {
     for (state, superblocks) in
         [PreparedState::Sequential, PreparedState::Steady].into_iter().flat_map(|s| [(s, 1), (s, 2), (s, 8)])
     {
-        let config = placed_by(FdpConfig { handles: 2, isolation: Isolation::Initially, superblocks });
+        let config =
+            placed_by(FdpConfig { handles: 2, groups: 1, isolation: Isolation::Initially, superblocks });
         let mut writer = Writer::new(&config, state, 1);
         writer.ssd.check();
         let pages = writer.pages();
@@ -236,7 +251,7 @@ fn an_updated_handle_writes_to_another_reclaim_unit() {
     writer.write(24 * 28, |random| (random.below(100_000), 1));
     let before = status(&mut writer, 1);
     assert!(before.available > 0 && before.available < unit, "{before:?}");
-    let update = Control::UpdateHandle(HandleId::new(1));
+    let update = Control::UpdateHandle(of_first(1));
     assert_eq!(writer.ssd.control(writer.now(), update), ControlReply::Done);
     assert_eq!(status(&mut writer, 1).available, 0, "it references none until the next write");
     let events = writer.ssd.placement_events(true);
@@ -244,9 +259,9 @@ fn an_updated_handle_writes_to_another_reclaim_unit() {
     writer.write(24 * 8, |random| (random.below(100_000), 1));
     assert!(status(&mut writer, 1).available > before.available);
     // A reclaim unit that nothing has been written to stays.
-    assert_eq!(writer.ssd.control(writer.now(), Control::UpdateHandle(HandleId::new(0))), ControlReply::Done);
+    assert_eq!(writer.ssd.control(writer.now(), Control::UpdateHandle(of_first(0))), ControlReply::Done);
     assert_eq!(writer.ssd.placement_events(true).len(), 1);
-    let unknown = Control::UpdateHandle(HandleId::new(2));
+    let unknown = Control::UpdateHandle(of_first(2));
     assert_eq!(writer.ssd.control(writer.now(), unknown), ControlReply::Invalid);
     writer.ssd.check();
 }
@@ -258,7 +273,11 @@ fn an_unknown_handle_is_an_event_and_the_first() {
     assert!(status(&mut writer, 0).host_written > 0);
     let events = writer.ssd.placement_events(true);
     assert!(events.len() > 1 && events.len() <= 63, "{}", events.len());
-    assert!(events.iter().all(|event| event.of == EventType::InvalidIdentifier && event.handle.get() == 7));
+    assert!(
+        events
+            .iter()
+            .all(|event| event.of == EventType::InvalidIdentifier && event.placement.handle().get() == 7)
+    );
 }
 
 #[test]
@@ -270,7 +289,7 @@ fn handles_that_are_updated_all_the_time_do_not_stop_the_drive() {
     let mut refused = 0;
     for round in 0..400 {
         writer.write(pages / 100, |random| (random.below(pages), (random.below(4)) as u8));
-        let update = Control::UpdateHandle(HandleId::new(round % 4));
+        let update = Control::UpdateHandle(of_first(round % 4));
         refused += u32::from(writer.ssd.control(writer.now(), update) == ControlReply::Invalid);
     }
     writer.ssd.check();
@@ -280,11 +299,9 @@ fn handles_that_are_updated_all_the_time_do_not_stop_the_drive() {
 #[test]
 fn a_drive_without_placement_knows_no_handles() {
     let mut writer = Writer::new(&drive(), PreparedState::Empty, 1);
-    for call in [
-        Control::HandleStatus(HandleId::new(0)),
-        Control::UpdateHandle(HandleId::new(0)),
-        Control::PlacementStatistics,
-    ] {
+    for call in
+        [Control::HandleStatus(of_first(0)), Control::UpdateHandle(of_first(0)), Control::PlacementStatistics]
+    {
         assert_eq!(writer.ssd.control(writer.now(), call), ControlReply::Unsupported);
     }
     writer.write(24 * 8, |random| (random.below(1000), 7));

@@ -6,7 +6,7 @@ use crate::writer::{Writer, uniform};
 use tailcut_base::Nanos;
 use tailcut_base::fdp::Isolation;
 use tailcut_base::random::Stream;
-use tailcut_ssd::config::{Handling, MappingLevel};
+use tailcut_ssd::config::{FdpConfig, Handling, MappingLevel};
 use tailcut_ssd::flash::geometry::ReadyBusy;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{CollectionPace, SetsConfig, SsdConfig};
@@ -40,12 +40,16 @@ fn by_superblock(config: &mut SsdConfig, seed: u64) {
         preempt.program = Handling::Suspend;
     }
     (config.faults.factory_bad, config.faults.program_fail, config.faults.erase_fail) = (0.0, 0.0, 0.0);
-    config.fdp.handles = 1;
+    (config.fdp.handles, config.fdp.groups) = (1, 1);
     if r.below(2) == 0 {
         (config.fdp.handles, config.geometry.blocks) = (2 + r.below(3) as u32, 20 + r.below(8) as u32);
         config.fdp.isolation = [Isolation::Initially, Isolation::Persistently][r.below(2) as usize];
+        let groups = [1, 1, 2, 4][r.below(4) as usize];
+        if config.geometry.luns().is_multiple_of(groups) {
+            config.fdp.groups = groups;
+        }
         config.buffer.size +=
-            u64::from(config.fdp.handles * config.superblock.program) * config.geometry.page_bytes;
+            u64::from(config.fdp.streams() * config.superblock.program) * config.geometry.page_bytes;
     }
     config.ftl.spare = drives::least_spare(config) + [0, 60_000, 200_000][r.below(3) as usize];
     assert_eq!(config.check_superblocks(), Ok(()));
@@ -71,7 +75,7 @@ pub(crate) fn drive() -> SsdConfig {
     config.buffer.size = 24 * 4 * g.page_bytes;
     (config.gc.copies, config.ftl.spare) = (4, 150_000);
     (config.gc.low, config.gc.high) = (4, 8);
-    (config.fdp.handles, config.fdp.isolation) = (1, Isolation::Initially);
+    config.fdp = FdpConfig::OFF;
     assert_eq!(config.check_superblocks(), Ok(()));
     config
 }

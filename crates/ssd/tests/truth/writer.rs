@@ -45,6 +45,11 @@ impl Writer {
         self.ssd.figures(self.now).since(&before)
     }
 
+    /// Writes a page, and returns the status: there may be no room for it.
+    pub(crate) fn try_write(&mut self, page: u64, stream: u8) -> Status {
+        self.ask(Op::Write, page, 1, stream)
+    }
+
     /// Trims a page.
     pub(crate) fn trim(&mut self, page: u64) {
         self.run(Op::Trim, page, 0);
@@ -52,13 +57,18 @@ impl Writer {
 
     /// Waits until the drive is idle, then reads `pages` pages. Returns the latency in ns.
     pub(crate) fn read(&mut self, first: u64, pages: u32) -> u64 {
+        self.come_to_rest();
+        let start = self.now;
+        self.run_pages(Op::Read, first, pages, 0);
+        self.now.since(start).0
+    }
+
+    /// Waits until the drive is idle.
+    pub(crate) fn come_to_rest(&mut self) {
         while self.ssd.next_event() != Time::NEVER {
             self.now = self.ssd.next_event();
             self.ssd.advance(self.now, &mut Vec::new());
         }
-        let start = self.now;
-        self.run_pages(Op::Read, first, pages, 0);
-        self.now.since(start).0
     }
 
     fn run(&mut self, op: Op, page: u64, stream: u8) {
@@ -66,6 +76,10 @@ impl Writer {
     }
 
     fn run_pages(&mut self, op: Op, page: u64, pages: u32, stream: u8) {
+        assert_eq!(self.ask(op, page, pages, stream), Status::Success);
+    }
+
+    fn ask(&mut self, op: Op, page: u64, pages: u32, stream: u8) -> Status {
         let page_sectors = self.ssd.identify().page_sectors;
         self.next += 1;
         let command = Command {
@@ -87,8 +101,9 @@ impl Writer {
             assert!(next != Time::NEVER, "{}", self.ssd.why_stuck());
             self.ssd.advance(next, &mut done);
         }
-        assert_eq!((done[0].id, done[0].status), (command.id, Status::Success));
+        assert_eq!(done[0].id, command.id);
         self.now = done[0].at;
+        done[0].status
     }
 }
 

@@ -45,6 +45,8 @@ pub struct Flash {
     written: Option<Written>,
     /// Of reads in flight: slot and the fingerprint that must come.
     expected: Vec<(u32, u64)>,
+    /// Blocks that the drive offers.
+    blocks: u64,
     config: SsdConfig,
     seed: u64,
     /// Counts of SSDs that a power cut has ended.
@@ -115,6 +117,7 @@ impl Flash {
             completions: Vec::new(),
             written,
             expected: Vec::new(),
+            blocks: model.blocks,
             config,
             seed,
             past: (0, 0),
@@ -167,7 +170,15 @@ impl Flash {
             self.expected.push((slot, folded));
         }
         // Neighbours on the drive share a handle; a fourth handle does not exist.
-        let stream = (block / 16 % 4) as u8;
+        let fdp = &self.config.fdp;
+        let stream = match u64::from(fdp.groups) {
+            1 => (block / 16 % 4) as u8,
+            // Equal parts of the addresses in each reclaim group: then none can be full.
+            groups => {
+                let (group, handle) = (block * groups / self.blocks, block / 16 % u64::from(fdp.handles));
+                (group * u64::from(fdp.handles) + handle) as u8
+            }
+        };
         let command = Command { id, op, fua, class, fail_fast, stream, queue: 0, sector, sectors, content };
         self.clock = now + self.lead;
         let answer = self.ssd.submit(self.clock, &command);
@@ -293,7 +304,9 @@ fn place_by_handle(config: &mut SsdConfig, model: &Model, seed: u64) {
     config.fdp.isolation =
         [Isolation::Initially, Isolation::Persistently][usize::from(seed.is_multiple_of(3))];
     config.fdp.superblocks = [1, 1, 2, 4][(seed / 32 % 4) as usize];
-    config.buffer.size = config.buffer.size.max(u64::from(4 * config.superblock.program) * 4096);
+    config.fdp.groups = [1, 2][(seed / 128 % 2) as usize];
+    let parts = config.fdp.streams() + 1;
+    config.buffer.size = config.buffer.size.max(u64::from(parts * config.superblock.program) * 4096);
     set_size(config, model.blocks);
     assert_eq!(config.check_fdp(), Ok(()), "a drive with handles");
 }

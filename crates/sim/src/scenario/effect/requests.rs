@@ -96,8 +96,8 @@ impl Scenario {
             for (section, source) in self.synthetic() {
                 if source.stream >= handles {
                     let because = format!(
-                        "there are handles 0 to {}, and what names another is placed by the first \
-                         (device.fdp.handles)",
+                        "there are streams 0 to {}, and what names another is placed by the first \
+                         (device.fdp.handles × groups)",
                         handles - 1
                     );
                     add(found, section, &["stream"], &because);

@@ -420,6 +420,11 @@ impl Buffer {
             .collect()
     }
 
+    /// All entries.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.allocated().map(|(_, entry)| entry)
+    }
+
     /// True when nothing of a set is pending.
     pub(crate) fn is_durable(&self, set: SetId) -> bool {
         self.share(set).epochs.iter().all(|epoch| epoch.pending == 0)

@@ -34,7 +34,7 @@ impl Ftl {
             }
         }
         for superblock in self.superblock_valid.ids() {
-            let blocks = self.layout.blocks_of_superblock(superblock, &self.geometry);
+            let blocks = self.layout.blocks_of_superblock(superblock);
             let valid: u32 = blocks.map(|b| self.blocks[b].valid).sum();
             assert_eq!(valid, self.superblock_valid[superblock], "valid pages of superblock {superblock}");
         }

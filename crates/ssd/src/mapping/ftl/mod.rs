@@ -104,7 +104,7 @@ pub struct Ftl {
     frontiers_each: usize,
     closed: ClosedBlocks,
     /// Valid pages of each superblock on a drive that collects by superblock; empty on others. `closed` has
-    /// closed superblocks as blocks of plane 0.
+    /// closed superblocks as blocks of a plane for each reclaim group.
     superblock_valid: IdVec<SuperblockId, u32>,
     allocator: Allocator,
     sets: Sets,
@@ -149,13 +149,14 @@ impl Ftl {
             frontiers_each,
             closed: match config.mapping {
                 MappingLevel::Superblock => {
-                    ClosedBlocks::new(victim, choices, &superblocks_as_plane(geometry, &layout))
+                    ClosedBlocks::new(victim, choices, &superblocks_as_planes(geometry, &layout))
                 }
                 MappingLevel::Page | MappingLevel::Block => ClosedBlocks::new(victim, choices, geometry),
             },
             superblock_valid: match config.mapping {
                 MappingLevel::Superblock => {
-                    IdVec::filled((geometry.blocks / layout.blocks_each()) as usize, 0)
+                    let groups = geometry.plane_count() / layout.planes_of_each_group();
+                    IdVec::filled((groups * layout.superblocks_each()) as usize, 0)
                 }
                 MappingLevel::Page | MappingLevel::Block => IdVec::new(),
             },
@@ -423,12 +424,10 @@ fn bit_of(physical: PhysicalPage) -> (usize, u64) {
     (physical.index() / 64, 1 << (physical.index() % 64))
 }
 
-/// Where the closed superblocks stand among the closed blocks of planes.
-const PLANE_OF_SUPERBLOCKS: PlaneId = PlaneId::new(0);
-
-/// One plane whose blocks are the superblocks of a drive.
-fn superblocks_as_plane(geometry: &Geometry, layout: &Layout) -> Geometry {
-    let (blocks, pages) = (geometry.blocks / layout.blocks_each(), geometry.pages * layout.blocks_each());
-    let pages = pages * geometry.plane_count();
-    Geometry { channels: 1, chips: 1, dies: 1, planes: 1, blocks, pages, ..geometry.clone() }
+/// A plane for each reclaim group, whose blocks are the superblocks of the group.
+fn superblocks_as_planes(geometry: &Geometry, layout: &Layout) -> Geometry {
+    let (blocks, planes) = (layout.superblocks_each(), layout.planes_of_each_group());
+    let pages = geometry.pages * layout.blocks_each() * planes;
+    let channels = geometry.plane_count() / planes;
+    Geometry { channels, chips: 1, dies: 1, planes: 1, blocks, pages, ..geometry.clone() }
 }

@@ -5,8 +5,10 @@ use super::{Precondition, PreparedState};
 use crate::flash::{LogicalPage, PlaneId, SuperblockId};
 use crate::mapping::Mapping;
 use crate::mapping::superblock::Frontier;
+use std::ops::Range;
 use tailcut_base::Time;
 use tailcut_base::cast::to_u32;
+use tailcut_base::fdp::GroupId;
 use tailcut_base::random::Stream;
 
 /// Pages per superblock for which the law of valid pages is computed. The law depends on shares, not on the
@@ -26,29 +28,30 @@ impl Mapping {
     /// Prepares an empty drive. Returns the number of logical pages that hold data, from page 0 on.
     pub(crate) fn prepare_superblocks(&mut self, how: &Precondition, random: &mut Stream) -> u32 {
         let mapped = to_u32(u64::from(self.ftl.logical_pages()) * u64::from(how.fill) / 1_000_000);
-        match how.state {
-            PreparedState::Empty => 0,
-            PreparedState::Sequential => {
-                self.fill_in_order(mapped);
-                mapped
-            }
-            PreparedState::Steady => {
-                self.age(mapped, random);
-                mapped
+        let groups = self.group_ids();
+        let all = groups.clone().count() as u64;
+        let start = |group: u64| to_u32(u64::from(mapped) * group / all);
+        for (group, number) in groups.zip(0..) {
+            let part = start(number)..start(number + 1);
+            match how.state {
+                PreparedState::Empty => return 0,
+                PreparedState::Sequential => self.fill_in_order(group, part),
+                PreparedState::Steady => self.age(group, part, random),
             }
         }
+        mapped
     }
 
-    /// Writes the first `mapped` logical pages once, in order.
-    fn fill_in_order(&mut self, mapped: u32) {
+    /// Writes the logical pages `part` to a group once, in order.
+    fn fill_in_order(&mut self, group: GroupId, part: Range<u32>) {
         let (pages_each, program) = (self.superblocks().pages_each(), self.superblocks().program());
-        for first in (0..mapped).step_by(pages_each as usize) {
-            let pages = pages_each.min(mapped - first);
+        for first in part.clone().step_by(pages_each as usize) {
+            let pages = pages_each.min(part.end - first);
             let fill = Fill { units: pages.div_ceil(program), valid: pages };
-            let superblock = self.ftl.take_free_superblock().expect("the configuration leaves room");
+            let superblock = self.ftl.take_free_superblock(group).expect("the configuration leaves room");
             let dies = self.superblocks().dies();
             let mut chosen = Vec::new();
-            for (die, plane) in (0..dies).zip(self.geometry.plane_ids()) {
+            for (die, plane) in (0..dies).zip(self.layout.planes_of_group(group)) {
                 let block = self.layout.block_in_plane(superblock, plane);
                 chosen.clear();
                 for line in 0..pages_each / program / dies {
@@ -66,13 +69,13 @@ impl Mapping {
         }
     }
 
-    /// Brings the drive into the state after endless uniform random writes to its first `mapped` logical
-    /// pages.
-    fn age(&mut self, mapped: u32, random: &mut Stream) {
+    /// Brings a group into the state after endless uniform random writes to the logical pages `part`.
+    fn age(&mut self, group: GroupId, part: Range<u32>, random: &mut Stream) {
+        let mapped = to_u32(part.len());
         let pages_each = self.superblocks().pages_each();
         // As many pages are free as collection wants, with those that are left in open superblocks: these are
         // half full on average, so they are one superblock together.
-        let blocks = self.free_superblocks().saturating_sub(self.config.gc.low - 1).max(1);
+        let blocks = self.free_superblocks(group).saturating_sub(self.config.gc.low - 1).max(1);
         let quanta = |pages: u64| to_u32((pages * u64::from(QUANTA)).div_ceil(u64::from(pages_each)));
         let in_quanta = quanta(u64::from(mapped));
         let law = Law::new(&self.config.gc, Blocks { count: blocks, pages: QUANTA, mapped: in_quanta });
@@ -93,30 +96,36 @@ impl Mapping {
         let counts = layout.closed.iter().map(|&count| pages(count)).collect();
         let mut closed = Counts { counts, most: pages_each };
         closed.level(left);
-        let mut order = Permutation::new(mapped, random);
+        let mut order = Permutation::of(part, random);
         for valid in closed.counts {
-            self.fill_at_random(Fill { units: units_each, valid }, &mut order, random);
+            self.fill_at_random(group, Fill { units: units_each, valid }, &mut order, random);
         }
         let [host, collection] = open.map(|fill| {
             fill.map(|fill| Frontier {
-                superblock: self.fill_at_random(fill, &mut order, random),
+                superblock: self.fill_at_random(group, fill, &mut order, random),
                 next: fill.units,
             })
         });
-        self.superblocks().open(host, collection);
+        self.superblocks().open(group, host, collection);
         assert_eq!(order.next, mapped, "every page has its place");
     }
 
-    /// Fills a superblock with the next pages in `order`, evenly over what is programmed.
-    fn fill_at_random(&mut self, fill: Fill, order: &mut Permutation, random: &mut Stream) -> SuperblockId {
-        let superblock = self.ftl.take_free_superblock().expect("the layout fits the free superblocks");
+    /// Fills a superblock of a group with the next pages in `order`, evenly over what is programmed.
+    fn fill_at_random(
+        &mut self,
+        group: GroupId,
+        fill: Fill,
+        order: &mut Permutation,
+        random: &mut Stream,
+    ) -> SuperblockId {
+        let superblock = self.ftl.take_free_superblock(group).expect("the layout fits the free superblocks");
         let program = self.superblocks().program();
         let (mut wanted, mut left) = (fill.valid, fill.units * program);
         let mut chosen = Vec::new();
-        for plane in self.geometry.plane_ids() {
+        for (place, plane) in (0..).zip(self.layout.planes_of_group(group)) {
             let block = self.layout.block_in_plane(superblock, plane);
             chosen.clear();
-            for offset in 0..self.programmed_in(plane, fill.units) {
+            for offset in 0..self.programmed_in(place, fill.units) {
                 if random.below(u64::from(left)) < u64::from(wanted) {
                     chosen.push(offset);
                     wanted -= 1;
@@ -143,17 +152,18 @@ impl Mapping {
         }
     }
 
-    /// Pages in a plane that the first `units` units of a superblock take.
-    fn programmed_in(&mut self, plane: PlaneId, units: u32) -> u32 {
+    /// Pages in a plane, given by its place in its group, that the first `units` units of a superblock take.
+    fn programmed_in(&mut self, place: u32, units: u32) -> u32 {
         let superblocks = self.superblocks();
         let (dies, program) = (superblocks.dies(), superblocks.program());
-        (units / dies + u32::from(plane.get() < units % dies)) * program
+        (units / dies + u32::from(place < units % dies)) * program
     }
 
     fn finish_superblock(&mut self, superblock: SuperblockId, fill: Fill, closes: bool) {
         let units = if closes { self.superblocks().units_each() } else { fill.units };
-        for plane in self.geometry.plane_ids() {
-            let mut left = self.programmed_in(plane, units);
+        let group = self.layout.group_of_superblock(superblock);
+        for (place, plane) in (0..).zip(self.layout.planes_of_group(group)) {
+            let mut left = self.programmed_in(place, units);
             for block in self.layout.blocks_in_plane(superblock, plane) {
                 let programmed = left.min(self.geometry.pages);
                 self.nand.prepare_block(block, programmed);
@@ -197,6 +207,8 @@ impl Counts {
 /// two, of which numbers beyond the end are skipped (Black and Rogaway, CT-RSA 2002). A shuffled list would
 /// take as much memory as the map.
 struct Permutation {
+    /// The first of the pages.
+    first: u32,
     len: u32,
     next: u32,
     bits: u32,
@@ -204,9 +216,12 @@ struct Permutation {
 }
 
 impl Permutation {
-    fn new(len: u32, random: &mut Stream) -> Permutation {
+    /// Of the logical pages `part`.
+    fn of(part: Range<u32>, random: &mut Stream) -> Permutation {
+        let len = to_u32(part.len());
         let bits = (u32::BITS - len.saturating_sub(1).leading_zeros()).max(2).next_multiple_of(2);
-        Permutation { len, next: 0, bits, keys: std::array::from_fn(|_| random.below(u64::MAX) | 1) }
+        let keys = std::array::from_fn(|_| random.below(u64::MAX) | 1);
+        Permutation { first: part.start, len, next: 0, bits, keys }
     }
 
     fn draw(&mut self) -> LogicalPage {
@@ -215,7 +230,7 @@ impl Permutation {
         loop {
             number = self.permute(number);
             if number < self.len {
-                return LogicalPage::new(number);
+                return LogicalPage::new(self.first + number);
             }
         }
     }
@@ -240,8 +255,8 @@ mod tests {
     #[test]
     fn every_page_is_drawn_once_and_neighbours_are_apart() {
         for len in [1, 2, 3, 1000, 4097] {
-            let mut order = Permutation::new(len, &mut Stream::new(7, "test"));
-            let drawn: Vec<u32> = (0..len).map(|_| order.draw().get()).collect();
+            let mut order = Permutation::of(5..5 + len, &mut Stream::new(7, "test"));
+            let drawn: Vec<u32> = (0..len).map(|_| order.draw().get() - 5).collect();
             let mut sorted = drawn.clone();
             sorted.sort_unstable();
             assert_eq!(sorted, (0..len).collect::<Vec<u32>>());

@@ -1,7 +1,8 @@
 //! Collection by superblock: the valid pages of a superblock are read a sensing at a time, gathered to units
-//! and programmed to the superblock of collection; then its blocks are erased.
+//! and programmed to the superblock of collection; then its blocks are erased. Each reclaim group collects for
+//! itself, and moves nothing to another.
 
-use super::{Copy, Draining, Frontier, HostData, Superblocks, Writer};
+use super::{Copy, Draining, Frontier, Group, HostData, Superblocks, Writer};
 use crate::config::CollectionPace;
 use crate::flash::{BlockId, LunId, PhysicalPage, SuperblockId};
 use crate::mapping::ftl::Ftl;
@@ -9,7 +10,7 @@ use crate::mapping::{Effect, Mapping};
 use crate::request::{Lane, MemoryRequest, Role};
 use tailcut_base::Time;
 use tailcut_base::cast::{to_u8, to_u32};
-use tailcut_base::fdp::HandleId;
+use tailcut_base::fdp::{GroupId, HandleId, PlacementId};
 use tailcut_base::ids::Id;
 
 /// The superblock that is being read.
@@ -32,13 +33,13 @@ pub(super) struct Job {
 const FRACTION: u64 = 1024;
 
 impl Superblocks {
-    /// The host has been given a unit of `pages` pages, while `missing` pages were missing from those that
+    /// The host has been given a unit of `pages` pages in a group, while `missing` pages were missing from those that
     /// are to be free. Of a victim with `valid` valid pages, `valid` are due for each `pages_each` - `valid`
     /// that the host writes, so that as much is gained as is used up; for each superblock that is missing as
     /// many again.
-    pub(super) fn host_wrote(&mut self, pages: u32, missing: u64) {
+    pub(super) fn host_wrote(&mut self, group: GroupId, pages: u32, missing: u64) {
         let each = u64::from(self.pages_each);
-        if let Some(job) = &mut self.job {
+        if let Some(job) = &mut self.groups[group].job {
             let gained = (each - u64::from(job.valid)).max(1);
             let due = u64::from(pages) * u64::from(job.valid) * FRACTION / gained;
             job.due += due + due * missing / each;
@@ -50,84 +51,101 @@ impl Superblocks {
         frontier.map_or(0, |frontier| u64::from((self.units_each - frontier.next) * self.config.program))
     }
 
-    /// Pages left in open superblocks that any data can go to: what one of several handles has left is of no
-    /// use to the others.
-    fn left_for_all(&self) -> u64 {
+    /// Pages left in open superblocks of a group that any data can go to: what one of several handles has left
+    /// is of no use to the others.
+    fn left_for_all(&self, group: &Group) -> u64 {
         let first = HandleId::new(0);
-        let host = if self.host.len() == 1 { self.left(self.host[first].frontier) } else { 0 };
-        let moved = if self.collection.len() == 1 { self.left(self.collection[first].frontier) } else { 0 };
+        let host = if group.host.len() == 1 { self.left(group.host[first].frontier) } else { 0 };
+        let moved = if group.collection.len() == 1 { self.left(group.collection[first].frontier) } else { 0 };
         host + moved
     }
 
-    /// Pages that can be written, or that collection will have gained with what it has read.
-    fn usable(&self, free: u32) -> u64 {
+    /// Pages that can be written to a group with `free` free superblocks, or that collection will have gained
+    /// with what it has read.
+    fn usable(&self, group: &Group, free: u32) -> u64 {
         let each = u64::from(self.pages_each);
-        let whole = u64::from(free + self.draining()) * each;
-        let gained = self.job.map_or(0, |job| {
+        let whole = u64::from(free + group.draining()) * each;
+        let gained = group.job.map_or(0, |job| {
             let valid = u64::from(job.valid);
             let gains = each - valid;
             let victim = (gains * job.read.min(valid)).checked_div(valid).unwrap_or(each);
             victim + job.read.min(valid)
         });
-        let copied = self.copies_waiting() as u64;
-        (whole + self.left_for_all() + gained).saturating_sub(copied)
+        let copied = group.copies_waiting() as u64;
+        (whole + self.left_for_all(group) + gained).saturating_sub(copied)
     }
 }
 
 impl Mapping {
-    /// Takes the next steps of collection, as far as it may go now.
+    /// Takes the next steps of collection in all groups, as far as it may go now.
     pub(crate) fn collect_superblocks(&mut self, now: Time) {
+        for group in self.group_ids() {
+            self.collect_in_group(now, group);
+        }
+        self.start_luns();
+    }
+
+    /// Takes the next steps of collection in a group.
+    pub(crate) fn collect_group(&mut self, now: Time, group: GroupId) {
+        self.collect_in_group(now, group);
+        self.start_luns();
+    }
+
+    fn collect_in_group(&mut self, now: Time, of: GroupId) {
         loop {
-            let is_stopped = self.is_host_stopped();
-            let (is_short, copies) = (self.missing_pages() > 0, self.collection.copies());
+            let is_stopped = self.is_host_stopped(of);
+            let (is_short, copies) = (self.missing_pages(of) > 0, self.collection.copies());
             let superblocks = self.superblocks();
-            let Some(job) = superblocks.job else {
+            let is_placed = superblocks.placement.is_some();
+            let rows = superblocks.pages_each / superblocks.config.sense;
+            let group = &mut superblocks.groups[of];
+            let Some(job) = group.job else {
                 // A unit is padded only when there is nothing else to put into it: what pads it is garbage
                 // again.
                 // Of several handles one may be stopped while others have room.
-                let is_many = superblocks.host.len() > 1;
-                let is_wanted = is_short || is_stopped && (is_many || superblocks.copies_waiting() > 0);
-                if !is_wanted || !self.choose_victim(now) {
-                    self.pad_last_copies(now, is_stopped);
+                let is_wanted = is_short || is_stopped && (is_placed || group.copies_waiting() > 0);
+                if !is_wanted || !self.choose_victim(now, of) {
+                    self.pad_last_copies(now, of, is_stopped);
                     break;
                 }
                 continue;
             };
-            if job.next == superblocks.pages_each / superblocks.config.sense {
+            if job.next == rows {
                 if job.reads > 0 {
                     break;
                 }
-                superblocks.job = None;
+                group.job = None;
                 let superblock = job.victim;
-                superblocks.draining.push(Draining { superblock, next: 0, erasing: 0, erased: 0 });
+                group.draining.push(Draining { superblock, next: 0, erasing: 0, erased: 0 });
                 self.erase_drained(now, superblock);
                 continue;
             }
-            let is_held = job.reads + superblocks.copying >= copies;
+            let is_held = job.reads + group.copying >= copies;
             if is_held || !is_stopped && self.is_ahead_of_host(&job) {
                 break;
             }
-            self.read_row(now);
+            self.read_row(now, of);
         }
-        self.start_luns();
     }
 
     /// Collects where data of a handle has come that has no superblock to go to, although others have. False
     /// if there is none.
     #[inline]
     pub(crate) fn collect_for_stopped(&mut self, now: Time) -> bool {
-        let is_stopped = self.superblocks().host.len() > 1 && self.is_host_stopped();
+        let is_stopped = self.superblocks().placement.is_some()
+            && self.group_ids().any(|group| self.is_host_stopped(group));
         if is_stopped {
             self.collect_superblocks(now);
         }
         is_stopped
     }
 
-    /// Pages that are missing from those that are to be free.
-    pub(super) fn missing_pages(&self) -> u64 {
+    /// Pages of a group that are missing from those that are to be free.
+    pub(super) fn missing_pages(&self, group: GroupId) -> u64 {
         let Some(superblocks) = &self.superblocks else { return 0 };
         let wanted = u64::from(self.config.gc.low * superblocks.pages_each);
-        wanted.saturating_sub(superblocks.usable(self.free_superblocks()))
+        let usable = superblocks.usable(&superblocks.groups[group], self.free_superblocks(group));
+        wanted.saturating_sub(usable)
     }
 
     /// Pages that may be read before they are due, and be late before the host waits.
@@ -142,46 +160,50 @@ impl Mapping {
             && job.read > job.due / FRACTION + self.slack()
     }
 
-    /// True when the host's data waits for collection, so that free superblocks do not run out.
-    pub(super) fn is_behind_host(&self) -> bool {
+    /// True when the host's data for a group waits for collection, so that free superblocks do not run out.
+    pub(super) fn is_behind_host(&self, group: GroupId) -> bool {
         let Some(superblocks) = &self.superblocks else { return false };
         superblocks.config.pace == CollectionPace::Proportional
-            && superblocks.job.is_some_and(|job| job.read + self.slack() < job.due / FRACTION)
+            && superblocks.groups[group].job.is_some_and(|job| job.read + self.slack() < job.due / FRACTION)
     }
 
-    /// True when the host's data has no superblock to go to.
-    fn is_host_stopped(&self) -> bool {
+    /// True when the host's data for a group has no superblock to go to.
+    fn is_host_stopped(&self, group: GroupId) -> bool {
         let Some(superblocks) = &self.superblocks else { return false };
-        let is_one = superblocks.host.len() == 1;
+        let is_one = superblocks.placement.is_none();
         let lacks_unit =
             |data: &HostData| data.frontier.is_none_or(|frontier| frontier.next == superblocks.units_each);
-        superblocks.host.iter().any(|data| lacks_unit(data) && (is_one || !data.staged.is_empty()))
-            && self.free_superblocks() <= self.config.gc_reserve()
+        let host = &superblocks.groups[group].host;
+        host.iter().any(|data| lacks_unit(data) && (is_one || !data.staged.is_empty()))
+            && self.free_superblocks(group) <= self.config.gc_reserve()
     }
 
-    fn choose_victim(&mut self, now: Time) -> bool {
+    fn choose_victim(&mut self, now: Time, of: GroupId) -> bool {
         let superblocks = self.superblocks.as_mut().expect("the drive maps by superblock");
-        let Some(victim) = self.ftl.choose_superblock(now, &mut superblocks.random) else {
+        let group = &mut superblocks.groups[of];
+        let Some(victim) = self.ftl.choose_superblock(of, now, &mut group.random) else {
             return false;
         };
         let valid = self.ftl.superblock_valid(victim);
         self.ftl.begin_emptying_superblock(victim);
-        superblocks.job = Some(Job { victim, next: 0, reads: 0, valid, due: 0, read: 0 });
+        group.job = Some(Job { victim, next: 0, reads: 0, valid, due: 0, read: 0 });
         if let Some(placement) = &mut superblocks.placement {
             let sectors = u64::from(valid) * u64::from(self.geometry.page_sectors());
-            placement.collected(now, victim, sectors);
+            placement.collected(now, of, victim, sectors);
         }
         self.counters.collections += 1;
         true
     }
 
     /// Reads what the next sensing of the victim makes available, if any of it is valid.
-    fn read_row(&mut self, now: Time) {
+    fn read_row(&mut self, now: Time, of: GroupId) {
         let superblocks = self.superblocks.as_mut().expect("the drive maps by superblock");
-        let job = superblocks.job.as_mut().expect("a superblock is being read");
+        let group = &mut superblocks.groups[of];
+        let first = group.die(0);
+        let job = group.job.as_mut().expect("a superblock is being read");
         let (die, row) = (job.next % superblocks.dies, job.next / superblocks.dies);
         job.next += 1;
-        let plane = self.layout.plane_at(LunId::new(die), 0);
+        let plane = self.layout.plane_at(LunId::new(first.get() + die), 0);
         let block = self.layout.block_in_plane(job.victim, plane);
         let first = self.layout.page_at(block, row * superblocks.config.sense);
         let pages = to_u32(valid_in(&self.ftl, first, superblocks.config.sense).count());
@@ -204,27 +226,30 @@ impl Mapping {
 
     /// A sensing of the victim that begins at `first` has been read.
     pub(crate) fn row_read(&mut self, now: Time, first: PhysicalPage) {
+        let block = self.layout.block_of(first);
+        let (group, superblock) = (self.layout.group_of(block), self.layout.superblock_of(block));
         let superblocks = self.superblocks.as_mut().expect("the drive maps by superblock");
         for source in valid_in(&self.ftl, first, superblocks.config.sense) {
             let (logical, content) = (self.nand.logical(source), self.nand.read(source));
             let destination = superblocks.destination_of(source);
-            superblocks.collection[destination].copies.push(Copy { logical, source, content });
-            superblocks.progress[self.layout.superblock_of(self.layout.block_of(source))].copies += 1;
+            superblocks.groups[group].collection[destination].copies.push(Copy { logical, source, content });
+            superblocks.progress[superblock].copies += 1;
         }
-        superblocks.job.as_mut().expect("a superblock is being read").reads -= 1;
-        self.program_copies_read(now);
-        self.collect_superblocks(now);
+        superblocks.groups[group].job.as_mut().expect("a superblock is being read").reads -= 1;
+        self.program_copies_read(now, group);
+        self.collect_group(now, group);
     }
 
-    /// Programs the copies that fill units.
-    fn program_copies_read(&mut self, now: Time) {
+    /// Programs the copies that fill units of a group.
+    fn program_copies_read(&mut self, now: Time, group: GroupId) {
         let wanted = self.superblocks().config.program as usize;
-        for destination in self.superblocks().collection.ids() {
+        for destination in self.group(group).collection.ids() {
+            let destination = PlacementId::new(group, destination);
             loop {
-                if self.superblocks().collection[destination].copies.len() >= wanted {
+                if self.superblocks().moved(destination).copies.len() >= wanted {
                     self.drop_dead_copies(destination);
                 }
-                if self.superblocks().collection[destination].copies.len() < wanted {
+                if self.superblocks().moved(destination).copies.len() < wanted {
                     break;
                 }
                 let Some(first) = self.take_unit(Writer::Collection(destination)) else { break };
@@ -234,10 +259,11 @@ impl Mapping {
     }
 
     /// Forgets copies for a destination of pages that the host has replaced since they were read.
-    fn drop_dead_copies(&mut self, destination: HandleId) {
+    fn drop_dead_copies(&mut self, destination: PlacementId) {
         let superblocks = self.superblocks.as_mut().expect("the drive maps by superblock");
         let (ftl, layout, progress) = (&self.ftl, &self.layout, &mut superblocks.progress);
-        superblocks.collection[destination].copies.retain(|copy| {
+        let group = &mut superblocks.groups[destination.group()];
+        group.collection[destination.handle()].copies.retain(|copy| {
             let is_valid = ftl.is_valid(copy.source);
             progress[layout.superblock_of(layout.block_of(copy.source))].copies -= u32::from(!is_valid);
             is_valid
@@ -245,14 +271,15 @@ impl Mapping {
     }
 
     /// Where the host waits for a superblock whose last pages do not fill a unit, they are programmed alone.
-    fn pad_last_copies(&mut self, now: Time, is_stopped: bool) {
-        if !is_stopped || self.superblocks().copying > 0 {
+    fn pad_last_copies(&mut self, now: Time, group: GroupId, is_stopped: bool) {
+        if !is_stopped || self.group(group).copying > 0 {
             return;
         }
         let mut is_empty = true;
-        for destination in self.superblocks().collection.ids() {
+        for destination in self.group(group).collection.ids() {
+            let destination = PlacementId::new(group, destination);
             self.drop_dead_copies(destination);
-            if self.superblocks().collection[destination].copies.is_empty() {
+            if self.superblocks().moved(destination).copies.is_empty() {
                 continue;
             }
             is_empty = false;
@@ -261,14 +288,14 @@ impl Mapping {
             }
         }
         if is_empty {
-            self.erase_all_drained(now);
+            self.erase_all_drained(now, group);
         }
     }
 
-    /// Erases what has been emptied.
-    pub(super) fn erase_all_drained(&mut self, now: Time) {
+    /// Erases what has been emptied of a group.
+    pub(super) fn erase_all_drained(&mut self, now: Time, group: GroupId) {
         let mut at = 0;
-        while let Some(&Draining { superblock, .. }) = self.superblocks().draining.get(at) {
+        while let Some(&Draining { superblock, .. }) = self.group(group).draining.get(at) {
             self.erase_drained(now, superblock);
             at += 1;
         }
@@ -281,16 +308,19 @@ impl Mapping {
         if self.ftl.superblock_valid(superblock) > 0 || copies > 0 {
             return;
         }
+        let group = self.layout.group_of_superblock(superblock);
         loop {
             let superblocks = self.superblocks.as_mut().expect("the drive maps by superblock");
             let (dies, blocks, most) = (superblocks.dies, superblocks.blocks(), superblocks.config.erases);
-            let draining = superblocks.draining.iter_mut().find(|draining| draining.superblock == superblock);
+            let group = &mut superblocks.groups[group];
+            let first = group.die(0);
+            let draining = group.draining.iter_mut().find(|draining| draining.superblock == superblock);
             let Some(draining) = draining else { return };
             if draining.next == blocks || draining.erasing == most {
                 return;
             }
             let (die, place) = (draining.next % dies, draining.next / dies);
-            let plane = self.layout.plane_at(LunId::new(die), 0);
+            let plane = self.layout.plane_at(LunId::new(first.get() + die), 0);
             let block = BlockId::new(self.layout.block_in_plane(superblock, plane).get() + place);
             if self.ftl.is_pinned(block) {
                 return;
@@ -317,10 +347,10 @@ impl Mapping {
         self.counters.erases += 1;
         self.effects.push_back(Effect::EraseCompleted);
         self.nand.erase(block);
-        let superblock = self.layout.superblock_of(block);
+        let (group, superblock) = (self.layout.group_of(block), self.layout.superblock_of(block));
         let superblocks = self.superblocks();
         let blocks = superblocks.blocks();
-        let mut list = superblocks.draining.iter_mut();
+        let mut list = superblocks.groups[group].draining.iter_mut();
         let draining = list.find(|draining| draining.superblock == superblock).expect("it is being erased");
         draining.erasing -= 1;
         draining.erased += 1;
@@ -328,12 +358,12 @@ impl Mapping {
             self.erase_drained(now, superblock);
             return false;
         }
-        superblocks.draining.retain(|draining| draining.superblock != superblock);
+        superblocks.groups[group].draining.retain(|draining| draining.superblock != superblock);
         if let Some(placement) = &mut superblocks.placement {
             placement.erased(superblock);
         }
         self.ftl.free_superblock(superblock);
-        self.program_copies_read(now);
+        self.program_copies_read(now, group);
         true
     }
 }

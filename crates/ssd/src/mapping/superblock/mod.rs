@@ -6,34 +6,43 @@
 //! a superblock fills word line by word line across all dies. The host's data and what collection moves have
 //! a superblock each that they are written to; under data placement ([`placement`]) the data of each handle
 //! has one of its own. Reclaim units of several superblocks are superblocks of several blocks of every die
-//! here: their blocks are written one after the other, and closed and emptied together.
+//! here: their blocks are written one after the other, and closed and emptied together. A superblock has
+//! blocks of the dies of one reclaim group only ([`group`]), which is the whole drive unless it is divided.
 //!
 //! The map is that of page-level mapping: a page is what the map addresses, 4 KiB as a rule, a part of what
 //! flash calls a page. A die counts as one plane here: [`SuperblockConfig::program`] and
 //! [`SuperblockConfig::sense`] say how many pages of the map its planes program and sense together.
 
 mod collect;
+mod group;
 mod placement;
+mod room;
 mod units;
 
 use crate::config::{MappingLevel, SsdConfig, SuperblockConfig};
 use crate::flash::{LogicalPage, PhysicalPage, SuperblockId};
 use crate::request::{EntryId, UnitId};
-use collect::Job;
+use group::Group;
 use placement::Placement;
 use std::collections::VecDeque;
-use tailcut_base::cast::to_u32;
-use tailcut_base::fdp::HandleId;
-use tailcut_base::ids::{IdVec, Pool};
-use tailcut_base::random::Stream;
+use tailcut_base::fdp::{GroupId, HandleId, PlacementId};
+use tailcut_base::ids::{Id, IdVec, Pool};
 
 /// Who writes to a superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Writer {
     /// The host, with this handle.
-    Host(HandleId),
+    Host(PlacementId),
     /// Collection, data of this handle; of the first for all of them unless they are isolated persistently.
-    Collection(HandleId),
+    Collection(PlacementId),
+}
+
+impl Writer {
+    fn group(self) -> GroupId {
+        match self {
+            Writer::Host(placement) | Writer::Collection(placement) => placement.group(),
+        }
+    }
 }
 
 /// Where the data of a handle goes.
@@ -118,27 +127,20 @@ pub(crate) struct Superblocks {
     units_each: u32,
     /// Pages of a superblock.
     pages_each: u32,
+    /// Dies of a superblock.
     dies: u32,
     /// Blocks of each die in a superblock.
     blocks_each: u32,
-    /// Of each handle.
-    host: IdVec<HandleId, HostData>,
-    /// Of each handle that is isolated persistently, or one for all.
-    collection: IdVec<HandleId, MovedData>,
-    /// The handle whose staged pages are looked at first.
-    turn: HandleId,
-    /// Present when the drive has several handles.
+    groups: IdVec<GroupId, Group>,
+    /// The group whose staged pages are looked at first.
+    turn: GroupId,
+    /// Present when the drive has several handles or groups.
     placement: Option<Placement>,
     progress: IdVec<SuperblockId, Progress>,
     units: Pool<UnitId, Unit>,
     /// Lists of earlier units, to be used again.
     spare_entries: Vec<Vec<EntryId>>,
     spare_copies: Vec<Vec<Copy>>,
-    /// Units of collection under way.
-    copying: u32,
-    job: Option<Job>,
-    draining: Vec<Draining>,
-    random: Stream,
 }
 
 impl Superblocks {
@@ -147,28 +149,24 @@ impl Superblocks {
         if config.ftl.mapping != MappingLevel::Superblock {
             return None;
         }
-        let (geometry, dies) = (&config.geometry, config.geometry.luns());
+        let (geometry, groups) = (&config.geometry, config.fdp.groups);
+        let dies = geometry.luns() / groups;
         let blocks_each = config.fdp.superblocks;
         let units_each = geometry.pages / config.superblock.program * dies * blocks_each;
-        let superblocks = (geometry.blocks / blocks_each) as usize;
+        let superblocks = (geometry.blocks / blocks_each * groups) as usize;
         Some(Superblocks {
             config: config.superblock.clone(),
             units_each,
             pages_each: units_each * config.superblock.program,
             dies,
             blocks_each,
-            host: IdVec::filled(config.fdp.handles as usize, HostData::default()),
-            collection: IdVec::filled(config.fdp.destinations() as usize, MovedData::default()),
-            turn: HandleId::new(0),
+            groups: GroupId::first(groups as usize).map(|group| Group::new(config, group, seed)).collect(),
+            turn: GroupId::FIRST,
             placement: config.fdp.is_on().then(|| Placement::new(config)),
             progress: IdVec::filled(superblocks, Progress::default()),
             units: Pool::new(),
             spare_entries: Vec::new(),
             spare_copies: Vec::new(),
-            copying: 0,
-            job: None,
-            draining: Vec::new(),
-            random: Stream::new(seed, "superblock victim"),
         })
     }
 
@@ -197,50 +195,46 @@ impl Superblocks {
         self.config.program
     }
 
-    /// Opens the superblocks that were partly written while a drive was prepared: for the first handle.
-    pub(crate) fn open(&mut self, host: Option<Frontier>, collection: Option<Frontier>) {
-        let first = HandleId::new(0);
-        (self.host[first].frontier, self.collection[first].frontier) = (host, collection);
+    /// Opens the superblocks of a group that were partly written while a drive was prepared: for the first
+    /// handle.
+    pub(crate) fn open(&mut self, group: GroupId, host: Option<Frontier>, collection: Option<Frontier>) {
+        let (first, group) = (HandleId::FIRST, &mut self.groups[group]);
+        (group.host[first].frontier, group.collection[first].frontier) = (host, collection);
     }
 
     fn frontier(&mut self, writer: Writer) -> &mut Option<Frontier> {
         match writer {
-            Writer::Host(handle) => &mut self.host[handle].frontier,
-            Writer::Collection(handle) => &mut self.collection[handle].frontier,
+            Writer::Host(placement) => &mut self.host(placement).frontier,
+            Writer::Collection(placement) => &mut self.moved(placement).frontier,
         }
+    }
+
+    /// The host's data of a handle for a group.
+    #[inline]
+    fn host(&mut self, placement: PlacementId) -> &mut HostData {
+        &mut self.groups[placement.group()].host[placement.handle()]
+    }
+
+    /// What collection moves of a handle in a group.
+    #[inline]
+    fn moved(&mut self, placement: PlacementId) -> &mut MovedData {
+        &mut self.groups[placement.group()].collection[placement.handle()]
     }
 
     /// Where collection puts the data of a page.
     #[inline]
     fn destination_of(&self, page: PhysicalPage) -> HandleId {
-        if self.collection.len() == 1 { HandleId::FIRST } else { self.handle_of(page) }
+        if self.groups[GroupId::FIRST].collection.len() == 1 { HandleId::FIRST } else { self.handle_of(page) }
     }
 
     /// The handle of the data in a page, as far as it is known.
     #[inline]
     fn handle_of(&self, page: PhysicalPage) -> HandleId {
-        self.placement.as_ref().map_or(HandleId::new(0), |placement| placement.handle_of(page))
-    }
-
-    /// True if a handle has enough pages staged for a unit.
-    #[inline]
-    fn has_whole_unit(&self) -> bool {
-        self.host.iter().any(|data| data.staged.len() >= self.config.program as usize)
-    }
-
-    /// Pages that collection has read and not programmed yet.
-    #[inline]
-    fn copies_waiting(&self) -> usize {
-        self.collection.iter().map(|moved| moved.copies.len()).sum()
-    }
-
-    /// Superblocks that collection has read to their end and that are not free yet.
-    fn draining(&self) -> u32 {
-        to_u32(self.draining.len())
+        self.placement.as_ref().map_or(HandleId::FIRST, |placement| placement.handle_of(page))
     }
 
     /// True while a superblock is being emptied or erased.
     pub(crate) fn collects(&self) -> bool {
-        self.job.is_some() || !self.draining.is_empty()
+        self.groups.iter().any(Group::collects)
     }
 }

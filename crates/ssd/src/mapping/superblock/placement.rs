@@ -8,9 +8,11 @@ use crate::flash::{PhysicalPage, SuperblockId};
 use crate::mapping::Mapping;
 use std::collections::VecDeque;
 use tailcut_base::Time;
-use tailcut_base::cast::{to_u8, to_usize};
+use tailcut_base::cast::{to_u8, to_u32, to_usize};
 use tailcut_base::control::ControlReply;
-use tailcut_base::fdp::{Event, EventType, HANDLES_MAX, HandleId, HandleStatus, Statistics};
+use tailcut_base::fdp::{
+    Event, EventType, GroupId, HANDLES_MAX, HandleId, HandleStatus, PlacementId, Statistics,
+};
 use tailcut_base::ids::{Id, IdVec};
 
 /// Events that the drive keeps of the host, and as many of the controller: the older are dropped.
@@ -23,7 +25,7 @@ pub(super) struct Placement {
     owners: IdVec<PhysicalPage, u8>,
     /// Pages of each handle that were programmed to a superblock since its last erase.
     programmed: IdVec<SuperblockId, [u32; HANDLES_MAX]>,
-    counts: IdVec<HandleId, HandleCounts>,
+    counts: IdVec<GroupId, IdVec<HandleId, HandleCounts>>,
     /// Of the host, and of the controller.
     events: [VecDeque<Event>; 2],
 }
@@ -41,11 +43,13 @@ struct HandleCounts {
 impl Placement {
     /// A drive without data.
     pub(super) fn new(config: &SsdConfig) -> Placement {
-        let geometry = &config.geometry;
+        let (geometry, fdp) = (&config.geometry, &config.fdp);
+        let units = (geometry.blocks / fdp.superblocks * fdp.groups) as usize;
+        let counts = IdVec::filled(fdp.handles as usize, HandleCounts::default());
         Placement {
             owners: IdVec::filled(to_usize(geometry.page_count()), 0),
-            programmed: IdVec::filled((geometry.blocks / config.fdp.superblocks) as usize, [0; HANDLES_MAX]),
-            counts: IdVec::filled(config.fdp.handles as usize, HandleCounts::default()),
+            programmed: IdVec::filled(units, [0; HANDLES_MAX]),
+            counts: IdVec::filled(fdp.groups as usize, counts),
             events: [const { VecDeque::new() }; 2],
         }
     }
@@ -61,17 +65,31 @@ impl Placement {
         self.programmed[superblock][handle.index()] += 1;
     }
 
-    /// The host's data of a handle is in a page.
-    pub(super) fn written(&mut self, page: PhysicalPage, superblock: SuperblockId, handle: HandleId) {
-        self.own(page, superblock, handle);
-        self.counts[handle].written += 1;
+    /// The host's data of a handle is in pages of a group, the first `pages` from `first` on.
+    pub(super) fn written(
+        &mut self,
+        first: PhysicalPage,
+        pages: usize,
+        superblock: SuperblockId,
+        of: PlacementId,
+    ) {
+        for page in first.up_to(PhysicalPage::at(first.index() + pages)) {
+            self.own(page, superblock, of.handle());
+        }
+        self.counts[of.group()][of.handle()].written += pages as u64;
     }
 
-    /// Collection has copied a page to another one.
-    pub(super) fn moved(&mut self, from: PhysicalPage, to: PhysicalPage, superblock: SuperblockId) {
+    /// Collection has copied a page of a group to another one.
+    pub(super) fn moved(
+        &mut self,
+        group: GroupId,
+        from: PhysicalPage,
+        to: PhysicalPage,
+        superblock: SuperblockId,
+    ) {
         let handle = self.handle_of(from);
         self.own(to, superblock, handle);
-        self.counts[handle].moved += 1;
+        self.counts[group][handle].moved += 1;
     }
 
     /// The handle that most of the data in a superblock was written with.
@@ -95,33 +113,46 @@ impl Placement {
         events.push_back(event);
     }
 
-    /// Collection has chosen a superblock with this many valid pages.
-    pub(super) fn collected(&mut self, at: Time, superblock: SuperblockId, moved: u64) {
+    /// Collection has chosen a superblock of a group, of which it moves this many sectors.
+    pub(super) fn collected(&mut self, at: Time, group: GroupId, superblock: SuperblockId, moved: u64) {
         let handle = self.main_handle(superblock);
-        self.counts[handle].collected += 1;
+        self.counts[group][handle].collected += 1;
         if moved > 0 {
-            self.note(Event { of: EventType::MediaReallocated, at, handle, moved });
+            let placement = PlacementId::new(group, handle);
+            self.note(Event { of: EventType::MediaReallocated, at, placement, moved });
         }
     }
 }
 
 impl Superblocks {
-    /// The handle that a write with this stream is placed by. An unknown one is the first, as the standard
-    /// has it, and an event.
+    /// Where a write with this stream goes. What is unknown is the first handle of the first group, as the
+    /// standard has it, and an event.
     #[inline]
-    pub(super) fn handle_named(&mut self, now: Time, stream: u8) -> HandleId {
-        if self.placement.is_none() { HandleId::FIRST } else { self.handle_of_stream(now, stream) }
+    pub(super) fn placement_named(&mut self, now: Time, stream: u8) -> PlacementId {
+        if self.placement.is_none() { PlacementId::FIRST } else { self.placement_of_stream(now, stream) }
     }
 
-    fn handle_of_stream(&mut self, now: Time, stream: u8) -> HandleId {
-        let first = HandleId::FIRST;
-        let Some(placement) = &mut self.placement else { return first };
-        let handle = HandleId::new(u32::from(stream));
-        if handle.index() < self.host.len() {
-            return handle;
+    fn placement_of_stream(&mut self, now: Time, stream: u8) -> PlacementId {
+        let named = self.named_by(stream);
+        if self.has(named) {
+            return named;
         }
-        placement.note(Event { of: EventType::InvalidIdentifier, at: now, handle, moved: 0 });
-        first
+        if let Some(placement) = &mut self.placement {
+            placement.note(Event { of: EventType::InvalidIdentifier, at: now, placement: named, moved: 0 });
+        }
+        PlacementId::FIRST
+    }
+
+    /// What a stream names, whether the drive has it or not.
+    pub(super) fn named_by(&self, stream: u8) -> PlacementId {
+        let handles = self.groups[GroupId::FIRST].host.len();
+        PlacementId::of_stream(stream, to_u32(handles), to_u32(self.groups.len()))
+    }
+
+    /// True if there are such a group and such a handle.
+    fn has(&self, placement: PlacementId) -> bool {
+        let group = self.groups.get(placement.group());
+        group.is_some_and(|group| placement.handle().index() < group.host.len())
     }
 }
 
@@ -132,23 +163,28 @@ impl Mapping {
         placement.into_iter().flat_map(move |placement| &placement.events[usize::from(!of_host)]).copied()
     }
 
-    /// What became of the data of each handle; zeros for handles that do not exist.
+    /// What became of the data of each handle in all groups; zeros for handles that do not exist.
     pub(crate) fn handle_figures(&self) -> [HandleFigures; HANDLES_MAX] {
-        std::array::from_fn(|handle| match self.handle_status(HandleId::at(handle)) {
-            Some(HandleStatus { host_written, moved, collected, .. }) => {
-                HandleFigures { written: host_written, moved, collected }
+        let mut figures = [HandleFigures::default(); HANDLES_MAX];
+        for group in self.group_ids() {
+            for (handle, sum) in HandleId::first(HANDLES_MAX).zip(&mut figures) {
+                let Some(status) = self.handle_status(PlacementId::new(group, handle)) else { break };
+                sum.written += status.host_written;
+                sum.moved += status.moved;
+                sum.collected += status.collected;
             }
-            None => HandleFigures::default(),
-        })
+        }
+        figures
     }
 
-    /// The state of a handle; `None` if it does not exist.
-    pub(crate) fn handle_status(&self, handle: HandleId) -> Option<HandleStatus> {
+    /// The state of a handle in a group; `None` if one of them does not exist.
+    pub(crate) fn handle_status(&self, of: PlacementId) -> Option<HandleStatus> {
         let superblocks = self.superblocks.as_ref()?;
-        let counts = superblocks.placement.as_ref()?.counts.get(handle)?;
+        let counts = superblocks.placement.as_ref()?.counts.get(of.group())?.get(of.handle())?;
         let bytes = |pages: u64| pages * self.geometry.page_bytes;
+        let frontier = superblocks.groups[of.group()].host[of.handle()].frontier;
         Some(HandleStatus {
-            available: bytes(superblocks.left(superblocks.host[handle].frontier)),
+            available: bytes(superblocks.left(frontier)),
             host_written: bytes(counts.written),
             moved: bytes(counts.moved),
             collected: counts.collected,
@@ -176,40 +212,41 @@ impl Mapping {
         else {
             return;
         };
-        if superblocks.collection.len() > 1 {
+        if superblocks.groups[GroupId::FIRST].collection.len() > 1 {
             for (superblock, pages) in placement.programmed.iter_enumerated() {
                 let handles = pages.iter().filter(|&&pages| pages > 0).count();
                 assert!(handles <= 1, "superblock {superblock} has data of {handles} isolated handles");
             }
         }
-        let sum = |of: fn(&HandleCounts) -> u64| placement.counts.iter().map(of).sum::<u64>();
+        let all = || placement.counts.iter().flat_map(|group| group.iter());
+        let sum = |of: fn(&HandleCounts) -> u64| all().map(of).sum::<u64>();
         // Padding counts as collection's, and has no handle.
         assert_eq!(sum(|counts| counts.written), self.counters.programmed_user, "pages of the host");
         assert!(sum(|counts| counts.moved) <= self.counters.programmed_gc, "pages of collection");
         assert_eq!(sum(|counts| counts.collected), self.counters.collections, "superblocks collected");
     }
 
-    /// Makes a handle reference another reclaim unit: what is left of the present one stays unwritten. A
-    /// handle whose reclaim unit is empty keeps it.
-    pub(crate) fn update_handle(&mut self, now: Time, handle: HandleId) -> ControlReply {
+    /// Makes a handle reference another reclaim unit of a group: what is left of the present one stays
+    /// unwritten. A handle whose reclaim unit is empty keeps it.
+    pub(crate) fn update_handle(&mut self, now: Time, of: PlacementId) -> ControlReply {
         let Some(superblocks) = self.superblocks.as_mut().filter(|s| s.placement.is_some()) else {
             return ControlReply::Unsupported;
         };
-        if handle.index() >= superblocks.host.len() {
+        if !superblocks.has(of) {
             return ControlReply::Invalid;
         }
         let units_each = superblocks.units_each;
-        match superblocks.host[handle].frontier {
+        match superblocks.host(of).frontier {
             Some(Frontier { superblock, next }) if (1..units_each).contains(&next) => {
-                let has_free = self.free_superblocks() > self.config.gc_reserve();
+                let has_free = self.free_superblocks(of.group()) > self.config.gc_reserve();
                 if !has_free {
                     return ControlReply::Invalid;
                 }
                 let superblocks = self.superblocks();
-                *superblocks.frontier(Writer::Host(handle)) = None;
+                *superblocks.frontier(Writer::Host(of)) = None;
                 superblocks.progress[superblock].is_full = true;
                 let placement = superblocks.placement.as_mut().expect("the drive has handles");
-                placement.note(Event { of: EventType::NotFullyWritten, at: now, handle, moved: 0 });
+                placement.note(Event { of: EventType::NotFullyWritten, at: now, placement: of, moved: 0 });
                 self.close_if_written(now, superblock);
                 ControlReply::Done
             }

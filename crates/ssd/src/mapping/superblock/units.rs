@@ -1,12 +1,12 @@
 //! Units: where each writer programs the next, and what follows from its end.
 
 use super::{Copy, Frontier, Pages, Progress, Superblocks, Unit, Writer};
-use crate::flash::{LogicalPage, LunId, PhysicalPage, SuperblockId};
+use crate::flash::{LogicalPage, PhysicalPage, SuperblockId};
 use crate::mapping::Mapping;
 use crate::request::{EntryId, Lane, MemoryRequest, Role, UnitId};
 use tailcut_base::Time;
 use tailcut_base::cast::to_u8;
-use tailcut_base::fdp::HandleId;
+use tailcut_base::fdp::{GroupId, HandleId, PlacementId};
 use tailcut_base::ids::Id;
 
 impl Mapping {
@@ -18,47 +18,61 @@ impl Mapping {
     /// A page of the buffer, written with this stream, is to be programmed with the next unit of its handle.
     pub(crate) fn stage(&mut self, now: Time, entry: EntryId, stream: u8) {
         let superblocks = self.superblocks();
-        let handle = superblocks.handle_named(now, stream);
-        superblocks.host[handle].staged.push_back(entry);
+        let placement = superblocks.placement_named(now, stream);
+        superblocks.host(placement).staged.push_back(entry);
     }
 
     /// The oldest staged page of a handle, which is staged no more.
-    pub(crate) fn unstage(&mut self, handle: HandleId) -> Option<EntryId> {
-        self.superblocks().host[handle].staged.pop_front()
+    pub(crate) fn unstage(&mut self, placement: PlacementId) -> Option<EntryId> {
+        self.superblocks().host(placement).staged.pop_front()
     }
 
-    /// False when no handle has a unit to program: too few pages are staged and they cannot be awaited, or
-    /// collection has not kept up.
+    /// The groups, the one whose turn it is first.
     #[inline]
-    pub(crate) fn may_have_unit(&self, may_be_awaited: bool) -> bool {
-        let Some(superblocks) = &self.superblocks else { return false };
-        (may_be_awaited || superblocks.has_whole_unit()) && !self.is_behind_host()
+    pub(crate) fn groups_in_turn(&self) -> impl Iterator<Item = GroupId> + use<> {
+        let of_one = |superblocks: &Superblocks| (superblocks.groups.len(), superblocks.turn);
+        let (count, turn) = self.superblocks.as_ref().map_or((0, GroupId::FIRST), of_one);
+        in_turn(count, turn)
     }
 
-    /// The handles, the one whose turn it is first.
-    pub(crate) fn handles(&self) -> impl Iterator<Item = HandleId> + use<> {
-        let of_one = |superblocks: &Superblocks| (superblocks.host.len(), superblocks.turn.index());
-        let (count, turn) = self.superblocks.as_ref().map_or((0, 0), of_one);
-        HandleId::first(count).skip(turn).chain(HandleId::first(turn))
+    /// False when no handle has a unit of a group to program: too few pages are staged and they cannot be
+    /// awaited, or collection has not kept up.
+    #[inline]
+    pub(crate) fn may_have_unit(&self, group: GroupId, may_be_awaited: bool) -> bool {
+        let Some(superblocks) = &self.superblocks else { return false };
+        let has_unit = may_be_awaited || superblocks.groups[group].has_whole_unit(superblocks.config.program);
+        has_unit && !self.is_behind_host(group)
+    }
+
+    /// The handles of a group, the one whose turn it is first.
+    pub(crate) fn handles(&self, group: GroupId) -> impl Iterator<Item = HandleId> + use<> {
+        let of_one = |superblocks: &Superblocks| {
+            let group = &superblocks.groups[group];
+            (group.host.len(), group.turn)
+        };
+        let (count, turn) = self.superblocks.as_ref().map_or((0, HandleId::FIRST), of_one);
+        in_turn(count, turn)
     }
 
     /// The pages of a handle that are staged.
-    pub(crate) fn staged(&self, handle: HandleId) -> impl Iterator<Item = EntryId> {
-        self.superblocks.iter().flat_map(move |superblocks| &superblocks.host[handle].staged).copied()
+    pub(crate) fn staged(&self, of: PlacementId) -> impl Iterator<Item = EntryId> {
+        let superblocks = self.superblocks.iter();
+        superblocks.flat_map(move |all| &all.groups[of.group()].host[of.handle()].staged).copied()
     }
 
     /// The next unit of a handle, if enough of its pages are staged, or some and they `are_awaited`. The next
-    /// turn is that of the handle after it.
-    pub(crate) fn next_unit_of_host(&mut self, handle: HandleId, are_awaited: bool) -> Option<PhysicalPage> {
+    /// turn is that of the handle after it in its group, and of the group after that.
+    pub(crate) fn next_unit_of_host(&mut self, of: PlacementId, are_awaited: bool) -> Option<PhysicalPage> {
         let superblocks = self.superblocks();
-        let (staged, wanted) = (superblocks.host[handle].staged.len(), superblocks.config.program as usize);
+        let (staged, wanted) = (superblocks.host(of).staged.len(), superblocks.config.program as usize);
         if staged == 0 || staged < wanted && !are_awaited {
             return None;
         }
-        let unit = self.take_unit(Writer::Host(handle))?;
+        let unit = self.take_unit(Writer::Host(of))?;
         let superblocks = self.superblocks();
-        let next = handle.index() + 1;
-        superblocks.turn = HandleId::at(if next == superblocks.host.len() { 0 } else { next });
+        let group = &mut superblocks.groups[of.group()];
+        group.turn = after(of.handle(), group.host.len());
+        superblocks.turn = after(of.group(), superblocks.groups.len());
         Some(unit)
     }
 
@@ -72,25 +86,27 @@ impl Mapping {
     pub(crate) fn program_entries(
         &mut self,
         now: Time,
-        handle: HandleId,
+        placement: PlacementId,
         first: PhysicalPage,
         entries: Vec<EntryId>,
     ) {
-        let missing = self.missing_pages();
+        let (group, handle) = (placement.group(), placement.handle());
+        let missing = self.missing_pages(group);
         let superblocks = self.superblocks();
-        superblocks.host_wrote(superblocks.config.program, missing);
+        superblocks.host_wrote(group, superblocks.config.program, missing);
         self.program_unit(now, Lane::USER_WRITE, Unit { first, handle, pages: Pages::Host(entries) });
     }
 
     /// Programs the first copies for a destination of collection as the unit that begins at `first`.
-    pub(super) fn program_copies(&mut self, now: Time, destination: HandleId, first: PhysicalPage) {
+    pub(super) fn program_copies(&mut self, now: Time, destination: PlacementId, first: PhysicalPage) {
         let superblocks = self.superblocks();
         let mut copies = superblocks.spare_copies.pop().unwrap_or_default();
-        let waiting = &mut superblocks.collection[destination].copies;
+        let group = &mut superblocks.groups[destination.group()];
+        let waiting = &mut group.collection[destination.handle()].copies;
         let count = waiting.len().min(superblocks.config.program as usize);
         copies.extend(waiting.drain(..count));
-        superblocks.copying += 1;
-        let handle = copies.first().map_or(destination, |copy| superblocks.handle_of(copy.source));
+        group.copying += 1;
+        let handle = copies.first().map_or(destination.handle(), |copy| superblocks.handle_of(copy.source));
         self.program_unit(now, Lane::GC_WRITE, Unit { first, handle, pages: Pages::Copies(copies) });
     }
 
@@ -120,24 +136,21 @@ impl Mapping {
         *is_full = next + 1 == units_each;
         let (die, line) = (next % superblocks.dies, next / superblocks.dies);
         let offset = line * superblocks.config.program;
-        let plane = self.layout.plane_at(LunId::new(die), 0);
+        let die = superblocks.groups[writer.group()].die(die);
+        let plane = self.layout.plane_at(die, 0);
         Some(self.layout.page_at(self.layout.block_in_plane(superblock, plane), offset))
     }
 
     /// Opens a free superblock; the last is for collection, without which there would never be another.
     fn open_superblock(&mut self, writer: Writer) -> Option<Frontier> {
         let reserve = if let Writer::Host(_) = writer { self.config.gc_reserve() } else { 0 };
-        if self.free_superblocks() <= reserve {
+        let group = writer.group();
+        if self.free_superblocks(group) <= reserve {
             return None;
         }
-        let superblock = self.ftl.take_free_superblock()?;
+        let superblock = self.ftl.take_free_superblock(group)?;
         self.superblocks().progress[superblock] = Progress::default();
         Some(Frontier { superblock, next: 0 })
-    }
-
-    /// Superblocks that are free.
-    pub(crate) fn free_superblocks(&self) -> u32 {
-        self.ftl.free_blocks(self.layout.plane_at(LunId::new(0), 0)) / self.layout.blocks_each()
     }
 
     /// A unit has been programmed: copies are where they were moved to. Returns where it begins, and pages
@@ -185,10 +198,11 @@ impl Mapping {
 
     /// Everything in a unit is where it belongs.
     pub(crate) fn end_unit(&mut self, now: Time, first: PhysicalPage) {
-        let superblock = self.layout.superblock_of(self.layout.block_of(first));
+        let block = self.layout.block_of(first);
+        let superblock = self.layout.superblock_of(block);
         self.superblocks().progress[superblock].programs -= 1;
         self.close_if_written(now, superblock);
-        self.erase_all_drained(now);
+        self.erase_all_drained(now, self.layout.group_of(block));
     }
 
     /// Closes a superblock of which nothing more is being or will be written.
@@ -203,15 +217,15 @@ impl Mapping {
     fn note_owner(&mut self, first: PhysicalPage, pages: usize, handle: HandleId) {
         let superblocks = self.superblocks.as_mut().expect("the drive maps by superblock");
         if let Some(placement) = &mut superblocks.placement {
-            let superblock = self.layout.superblock_of(self.layout.block_of(first));
-            for page in first.up_to(PhysicalPage::at(first.index() + pages)) {
-                placement.written(page, superblock, handle);
-            }
+            let block = self.layout.block_of(first);
+            let of = PlacementId::new(self.layout.group_of(block), handle);
+            placement.written(first, pages, self.layout.superblock_of(block), of);
         }
     }
 
     fn copies_programmed(&mut self, now: Time, first: PhysicalPage, mut copies: Vec<Copy>) {
-        self.superblocks().copying -= 1;
+        let group = self.layout.group_of(self.layout.block_of(first));
+        self.group(group).copying -= 1;
         // Where the pages are now is asked of all of them at once, so that the answers overlap.
         std::hint::black_box(copies.iter().fold(0, |sum, copy| sum ^ self.ftl.touch(copy.logical)));
         for (offset, copy) in copies.iter().enumerate() {
@@ -223,7 +237,7 @@ impl Mapping {
             superblocks.progress[victim].copies -= 1;
             if let Some(placement) = &mut superblocks.placement {
                 let destination = self.layout.superblock_of(self.layout.block_of(physical));
-                placement.moved(copy.source, physical, destination);
+                placement.moved(group, copy.source, physical, destination);
             }
             if self.ftl.is_valid(copy.source) {
                 self.move_page(now, copy.logical, copy.source, physical);
@@ -243,4 +257,15 @@ impl Mapping {
             self.counters.programmed_gc += 1;
         }
     }
+}
+
+/// All of `count` parts, `first` first.
+fn in_turn<I: Id>(count: usize, first: I) -> impl Iterator<Item = I> {
+    I::first(count).skip(first.index()).chain(I::first(first.index()))
+}
+
+/// The part whose turn is after that of `this`, of `count`.
+fn after<I: Id>(this: I, count: usize) -> I {
+    let next = this.index() + 1;
+    I::at(if next == count { 0 } else { next })
 }
