@@ -127,9 +127,9 @@ pub enum Status {
     Contended,
     /// The device no longer responds.
     Gone,
-    /// There is no room for the data where the device keeps it, as for a sparse file on a full file system, or
-    /// in a reclaim group that is full (NVMe: Capacity Exceeded, 81h). Nothing stored is lost, and the same
-    /// write may succeed later.
+    /// There is no room for the data where the device keeps it, as for a sparse file on a full file system,
+    /// or in a reclaim group that is full (NVMe: Capacity Exceeded, 81h). Nothing stored is lost, and the
+    /// same write may succeed later.
     NoSpace,
 }
 

@@ -70,14 +70,10 @@ impl PlacementId {
         to_u8(self.group.get() * handles + self.handle.get())
     }
 
-    /// What a write stream names on a device with `handles` handles and `groups` groups. One that names
-    /// nothing there is an unknown handle of the first group.
+    /// What a write stream names on a device with `handles` handles. It need not have such a group.
     #[inline]
-    pub fn of_stream(stream: u8, handles: u32, groups: u32) -> PlacementId {
+    pub fn of_stream(stream: u8, handles: u32) -> PlacementId {
         let stream = u32::from(stream);
-        if stream >= handles * groups {
-            return PlacementId { group: GroupId::FIRST, handle: HandleId::new(stream) };
-        }
         PlacementId { group: GroupId::new(stream / handles), handle: HandleId::new(stream % handles) }
     }
 
@@ -210,7 +206,7 @@ mod tests {
                 let bits = id.to_bits(group_bits(groups));
                 assert_eq!(PlacementId::of_bits(bits, group_bits(groups)), id);
                 assert_eq!(u32::from(bits), group * (0x1_0000 / groups) + handle);
-                assert_eq!(PlacementId::of_stream(id.stream(8), 8, groups), id);
+                assert_eq!(PlacementId::of_stream(id.stream(8), 8), id);
             }
         }
         assert_eq!(PlacementId::of_bits(0x4001, 2), PlacementId::new(GroupId::new(1), HandleId::new(1)));
@@ -221,11 +217,10 @@ mod tests {
     #[test]
     fn streams_count_the_handles_of_one_group_after_those_of_another() {
         let named = |stream| {
-            let id = PlacementId::of_stream(stream, 3, 2);
+            let id = PlacementId::of_stream(stream, 3);
             (id.group().get(), id.handle().get())
         };
         assert_eq!([0, 2, 3, 5].map(named), [(0, 0), (0, 2), (1, 0), (1, 2)]);
-        assert_eq!([6, 255].map(named), [(0, 6), (0, 255)], "there is no such group, nor such a handle");
         let id = PlacementId::new(GroupId::new(1), HandleId::new(2));
         assert_eq!((id.to_string(), PlacementId::FIRST.to_string()), ("2 of group 1".into(), "0".into()));
     }

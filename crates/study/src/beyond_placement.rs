@@ -5,7 +5,7 @@
 //! beside reads of all of it. Each load runs with everything behind one handle, with a handle for each kind
 //! of data that collection may mix again, with handles that stay isolated, and with handles chosen by a host
 //! that knows addresses and lengths only; the first three without suspension as well, and two loads over a
-//! mirror that reads the drive which is not written (`epochs`).
+//! mirror that reads the drive which is not written (`epochs`). Tenants also have a reclaim group each.
 
 use super::{Options, Row, Study};
 use tailcut_base::config::Choice;
@@ -37,14 +37,17 @@ enum Load {
     Classes { in_order: bool },
     /// Two tenants on half of the drive each: one overwrites at random, one in order.
     Tenants,
+    /// One tenant on half of the drive that overwrites at random, and one on the other that only reads.
+    Neighbour,
 }
 
-const LOADS: [Load; 5] = [
+const LOADS: [Load; 6] = [
     Load::Cache(50),
     Load::Cache(100),
     Load::Classes { in_order: false },
     Load::Classes { in_order: true },
     Load::Tenants,
+    Load::Neighbour,
 ];
 
 /// What is done with the handles of a load.
@@ -56,7 +59,12 @@ enum Kind {
     Named(Isolation),
     /// The host chooses, and knows addresses and lengths only; initially isolated.
     Chosen(PlacementPolicy),
+    /// Each source names a reclaim group, on dies of its own.
+    Groups,
 }
+
+/// What helps a tenant that only reads, or may.
+const KINDS_OF_NEIGHBOUR: [Kind; 3] = [Kind::None, Kind::Named(Isolation::Persistently), Kind::Groups];
 
 const KINDS: [Kind; 6] = [
     Kind::None,
@@ -103,6 +111,9 @@ const CLASSES: u32 = 5;
 /// Writes a second, over all sources: less than the slowest arrangement sustains.
 const WRITES: u64 = 12_000;
 
+/// Regions begin and end on multiples of this many bytes.
+const BLOCK: u64 = 1 << 20;
+
 /// Reads a second.
 const READS: u64 = 4_000;
 
@@ -113,6 +124,7 @@ impl Load {
             Load::Classes { in_order: false } => "five classes of blocks, 89 % in use".into(),
             Load::Classes { in_order: true } => "five classes of blocks in order, 89 % in use".into(),
             Load::Tenants => "two tenants, all in use".into(),
+            Load::Neighbour => "a tenant that reads beside one that writes".into(),
         }
     }
 
@@ -122,6 +134,7 @@ impl Load {
             Load::Classes { in_order: false } => "classes".into(),
             Load::Classes { in_order: true } => "classes-in-order".into(),
             Load::Tenants => "tenants".into(),
+            Load::Neighbour => "neighbour".into(),
         }
     }
 
@@ -130,7 +143,7 @@ impl Load {
         match self {
             Load::Cache(share) => share * 10_000,
             Load::Classes { .. } => 890_000,
-            Load::Tenants => 1_000_000,
+            Load::Tenants | Load::Neighbour => 1_000_000,
         }
     }
 
@@ -146,12 +159,11 @@ impl Load {
     /// The sources of writes on a drive of `bytes`, each with its handle.
     fn writers(self, bytes: u64) -> Vec<SyntheticConfig> {
         let used = bytes / 1_000_000 * u64::from(self.used());
-        let block = 1 << 20;
         let source = |handle: u32, (from, to): (u64, u64), rate: u64| SyntheticConfig {
             read: 0,
             stream: handle,
-            region_offset: from / block * block,
-            region_size: (to - from) / block * block,
+            region_offset: from / BLOCK * BLOCK,
+            region_size: (to - from) / BLOCK * BLOCK,
             pace: PaceKind::Open,
             rate: rate.max(1),
             depth: 1 << 16,
@@ -180,6 +192,7 @@ impl Load {
                     })
                     .collect()
             }
+            Load::Neighbour => vec![source(0, (0, used / 2), WRITES / 2)],
             Load::Tenants => {
                 vec![source(0, (0, used / 2), WRITES / 2), in_order(source(1, (used / 2, used), WRITES / 2))]
             }
@@ -208,12 +221,14 @@ impl Load {
             Kind::None => (1, Isolation::Initially),
             Kind::Named(isolation) => (handles, isolation),
             Kind::Chosen(_) => (handles, Isolation::Initially),
+            Kind::Groups => (1, Isolation::Initially),
         };
+        device.fdp.groups = if kind == Kind::Groups { 2 } else { 1 };
         // An array keeps a little of its drives for itself.
         let all = device.user_bytes();
         let bytes = if has_epochs { all - all / 50 } else { all };
         let mut writers = self.writers(bytes).into_iter().map(|writer| match kind {
-            Kind::Named(_) => writer,
+            Kind::Named(_) | Kind::Groups => writer,
             Kind::None | Kind::Chosen(_) => SyntheticConfig { stream: 0, ..writer },
         });
         // All data is overwritten as often before the measurement as it takes to forget how it was prepared.
@@ -223,6 +238,7 @@ impl Load {
         let reads = SyntheticConfig {
             read: 1_000_000,
             region_share: self.used(),
+            region_offset: if self == Load::Neighbour { bytes / 2 / BLOCK * BLOCK } else { 0 },
             pace: PaceKind::Open,
             rate: READS,
             depth: 1 << 16,
@@ -266,6 +282,7 @@ impl Kind {
             Kind::None => "one handle",
             Kind::Named(Isolation::Initially) => "handles, initially isolated",
             Kind::Named(Isolation::Persistently) => "handles, persistently isolated",
+            Kind::Groups => "a reclaim group each",
             Kind::Chosen(PlacementPolicy::Named) => "handles as named",
             Kind::Chosen(PlacementPolicy::Size) => "handles by size of the write",
             Kind::Chosen(PlacementPolicy::Recency) => "handles by recency of the address",
@@ -278,6 +295,7 @@ impl Kind {
             Kind::None => "none",
             Kind::Named(isolation) => isolation.name(),
             Kind::Chosen(policy) => policy.name(),
+            Kind::Groups => "groups",
         }
     }
 }
@@ -289,7 +307,9 @@ fn cases(options: &Options) -> Vec<(Load, Kind, Besides)> {
         false => &[Besides::Suspension, Besides::Nothing, Besides::Epochs],
     };
     let of = |load: Load, besides: Besides| match besides {
+        Besides::Suspension if load == Load::Neighbour => &KINDS_OF_NEIGHBOUR[..],
         Besides::Suspension => &KINDS[..],
+        Besides::Nothing if load == Load::Neighbour => &KINDS_OF_NEIGHBOUR[..],
         Besides::Nothing => &KINDS[..3],
         Besides::Epochs if matches!(load, Load::Cache(100) | Load::Tenants) => &KINDS[..3],
         Besides::Epochs => &[],
@@ -298,6 +318,9 @@ fn cases(options: &Options) -> Vec<(Load, Kind, Besides)> {
     for &besides in all {
         for load in LOADS {
             cases.extend(of(load, besides).iter().map(|&kind| (load, kind, besides)));
+            if load == Load::Tenants && besides == Besides::Suspension {
+                cases.push((load, Kind::Groups, besides));
+            }
         }
     }
     cases

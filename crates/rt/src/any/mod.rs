@@ -308,8 +308,8 @@ impl Plan<'_> {
         }
         if self.device.fdp.groups > 1 {
             return refused(
-                "device.fdp.groups: clients name no reclaim group, so only the first would be written to; set \
-                 groups = 1"
+                "device.fdp.groups: clients name no reclaim group, so only the first would be written to; \
+                 set groups = 1"
                     .into(),
             );
         }

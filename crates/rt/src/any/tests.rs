@@ -22,6 +22,16 @@ fn build_with(
 ) -> Result<AnyDrive, BuildError> {
     let mut device = Preset::G.config();
     device.geometry.blocks = 24;
+    build_of(device, members, paths, making, checksums)
+}
+
+fn build_of(
+    device: SsdConfig,
+    members: u32,
+    paths: &[PathBuf],
+    making: ArrayMode,
+    checksums: InPlaceChecksums,
+) -> Result<AnyDrive, BuildError> {
     let precondition = Precondition { state: PreparedState::Empty, fill: 0 };
     let layout = LayoutKind::Raid5;
     let mut array = ArrayConfig { drives: members, layout, checksums, ..ArrayConfig::default() };
@@ -54,6 +64,15 @@ fn without_files_drives_are_emulated() {
     let name = array.identify().model;
     let (start, capacity) = name.split_once(" (").expect("a capacity");
     assert!(start == "raid5 over 4 x g-1g" && capacity.ends_with("iB)"), "{name}");
+}
+
+#[test]
+fn a_drive_of_several_reclaim_groups_is_not_served() {
+    let mut device = Preset::Pm9a3.config();
+    device.fdp.groups = 2;
+    let refused = build_of(device, 0, &[], ArrayMode::Open, InPlaceChecksums::Off);
+    let why = refused.err().map(|error| error.to_string()).expect("clients name no group");
+    assert!(why.contains("device.fdp.groups") && why.contains("set groups = 1"), "{why}");
 }
 
 #[test]

@@ -95,7 +95,7 @@ pub struct Report {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overload: Option<Overload>,
     /// Mean requests in flight over throughput × mean time in the drive (Little's law): 1 in steady state.
-    pub littles_ratio: f64,
+    littles_ratio: f64,
     /// Mean requests in flight: in the drive.
     pub in_flight: f64,
     /// Mean requests outstanding: in the drive, or due and waiting for it.

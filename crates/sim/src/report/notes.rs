@@ -73,8 +73,13 @@ pub(super) fn list<S: Storage>(
     if all.errors > 0 {
         let requests = all.errors + all.latency.count();
         let share = all.errors as f64 / requests as f64 * 100.0;
+        // A drive of several groups has no other reason to refuse a request.
+        let why = match scenario.device.fdp.groups {
+            1 => "",
+            _ => " because the reclaim group of a write was full, as a group can be while the drive is not",
+        };
         notes.push(format!(
-            "{} of {requests} requests ({share:.2} %) failed; rates and latencies leave them out",
+            "{} of {requests} requests ({share:.2} %) failed{why}; rates and latencies leave them out",
             all.errors
         ));
     }

@@ -58,6 +58,8 @@ pub struct TraceConfig {
     pub times: u32,
     /// The disk to replay, by name or number; empty for all.
     pub disk: String,
+    /// Write streams that the disks take in turn, 1 to 255.
+    pub streams: u32,
 }
 
 /// `auto`, and every trace format.
@@ -106,6 +108,13 @@ impl Configure for TraceConfig {
             "disk",
             "The disk to replay, by name or number; empty for all, each in a part of the device of its own.",
             &mut self.disk,
+        );
+        count_u32(
+            visit,
+            "streams",
+            "Write streams (reclaim unit handles under device.fdp) that the disks of the trace take in turn.",
+            &mut self.streams,
+            1..=255,
         );
         visit.replaced("read_class", "workload.read_class");
         visit.replaced("write_class", "workload.write_class");
@@ -266,6 +275,7 @@ impl Default for Scenario {
                 requests: 0,
                 times: 1,
                 disk: String::new(),
+                streams: 1,
             },
             fio: FioConfig::default(),
             datacenter: DatacenterConfig { region_share: BUILT_IN_FILL, ..DatacenterConfig::default() },

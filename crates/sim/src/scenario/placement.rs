@@ -47,8 +47,8 @@ impl Scenario {
         }
     }
 
-    /// What a request can name: the handles of the drive in all of its reclaim groups, or those handles that an
-    /// array does not need.
+    /// What a request can name: the handles of the drive in all of its reclaim groups, or those handles that
+    /// an array does not need.
     pub(super) fn handles_of_host(&self) -> u32 {
         let of_drive = &self.device.fdp;
         if self.array.drives > 0 {
@@ -58,8 +58,8 @@ impl Scenario {
         }
     }
 
-    /// Who cannot write to a drive of several reclaim groups: the key to blame, what is wrong and what would be
-    /// right.
+    /// Who cannot write to a drive of several reclaim groups: the key to blame, what is wrong and what would
+    /// be right.
     pub(super) fn check_groups(&self) -> Option<Problem> {
         let (key, who, remedy) = match (self.array.drives, self.kv.enabled, self.placement.policy) {
             _ if self.device.fdp.groups == 1 => return None,
@@ -82,5 +82,28 @@ impl Scenario {
             world.place_writes(Placer::new(self.placement.policy, identity.sectors, identity.handles));
         }
         world
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_sources_that_name_groups_write_to_several() {
+        let mut scenario = Scenario::default();
+        (scenario.device.fdp.handles, scenario.device.fdp.groups) = (3, 2);
+        assert_eq!((scenario.check_groups(), scenario.handles_of_host()), (None, 6));
+        let key = |scenario: &Scenario| scenario.check_groups().map(|problem| problem.key);
+        scenario.placement.policy = PlacementPolicy::Size;
+        assert_eq!(key(&scenario), Some("placement.policy"));
+        scenario.kv.enabled = true;
+        assert_eq!(key(&scenario), Some("kv.enabled"));
+        scenario.array.drives = 4;
+        assert_eq!(key(&scenario), Some("array.drives"));
+        let message = scenario.check_groups().expect("a problem").to_string();
+        assert!(message.contains("set array.drives = 0, or device.fdp.groups = 1"), "{message}");
+        scenario.device.fdp.groups = 1;
+        assert_eq!((scenario.check_groups(), scenario.device.fdp.streams()), (None, 3));
     }
 }

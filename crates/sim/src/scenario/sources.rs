@@ -3,6 +3,7 @@
 use super::{InputError, ReplayTiming, Scenario};
 use std::path::Path;
 use tailcut_base::Nanos;
+use tailcut_base::cast::to_u8;
 use tailcut_workload::datacenter::Workload;
 use tailcut_workload::fio::FioJobs;
 use tailcut_workload::trace::{self, Replay, ReplayOptions, TraceError};
@@ -83,6 +84,7 @@ impl Scenario {
             disks: if t.disk.is_empty() { Vec::new() } else { vec![t.disk.clone()] },
             read_class: classes.reads,
             write_class: classes.others,
+            streams: to_u8(t.streams),
             ..ReplayOptions::new(sectors)
         };
         Replay::open(Path::new(&t.file), &trace::Options { format: t.format, skip_bad_lines }, options)

@@ -189,7 +189,7 @@ impl Backend {
             first == RequestId::NONE || upper.is_put_off(first, &self.requests[first])
         };
         self.luns[lun].lanes_with_work(!Lane::USER_WRITE.mask()).next().is_none()
-            && (0..self.layout.places.get()).all(rests)
+            && (0..self.layout.places()).all(rests)
     }
 }
 

@@ -97,7 +97,7 @@ impl Backend {
             holders,
             most_passed: self.scheduler.most_passed(),
             luns: self.luns.len() as u64,
-            places: u64::from(self.layout.places.get()),
+            places: u64::from(self.layout.places()),
             active: self.occupancy.active(now),
             held_active: self.occupancy.held(self.luns.held(now)),
             out_wait: self.luns.out_wait,

@@ -74,7 +74,7 @@ impl Backend {
 
     /// Moves the oldest program of the host's data that waits at `from`. False when it cannot move.
     fn move_program(&mut self, now: Time, from: LunId, to: LunId, upper: &impl UpperLayers) -> bool {
-        let oldest = (0..self.layout.places.get())
+        let oldest = (0..self.layout.places())
             .map(|place| self.luns.first(from, Lane::USER_WRITE, place))
             .filter(|&id| id != RequestId::NONE)
             .min_by_key(|&id| self.requests[id].order);
@@ -91,7 +91,7 @@ impl Backend {
     /// The place of a LUN, in turn, that has a page for a program.
     fn place_for(&self, lun: LunId, id: RequestId, upper: &impl UpperLayers) -> Option<u32> {
         let frontier = self.requests[id].frontier;
-        (0..self.layout.places.get())
+        (0..self.layout.places())
             .filter(|&place| upper.can_allocate(self.layout.plane_at(lun, place), frontier))
             .min_by_key(|&place| upper.next_offset(self.layout.plane_at(lun, place), frontier))
     }

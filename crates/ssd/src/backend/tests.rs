@@ -159,7 +159,9 @@ fn a_read_takes_command_cell_and_transfer() {
 fn reads_of_one_page_offset_share_a_transaction_where_planes_may() {
     for shares in [false, true] {
         let mut harness = Harness::new(|config| config.schedule.plane_sharing = shares);
-        let pages = harness.backend.layout.pages.get() * harness.backend.layout.blocks.get();
+        let layout = harness.backend.layout;
+        let first = layout.blocks_of(PlaneId::new(1)).next().expect("a plane has blocks");
+        let pages = layout.page_at(first, 0).get();
         harness.issue(Lane::GC_READ, 0);
         harness.issue(Lane::GC_READ, pages);
         harness.run(Time::NEVER);

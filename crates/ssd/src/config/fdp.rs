@@ -1,5 +1,5 @@
-//! Flexible Data Placement: how many reclaim groups and unit handles a drive has, and what collection does with
-//! their data.
+//! Flexible Data Placement: how many reclaim groups and unit handles a drive has, and what collection does
+//! with their data.
 
 use crate::config::SsdConfig;
 use tailcut_base::Problem;
@@ -13,8 +13,8 @@ pub struct FdpConfig {
     /// Reclaim unit handles, 1 to 8; with 1, and one group, a drive is without data placement, and ignores
     /// the handles of writes.
     pub handles: u32,
-    /// Reclaim groups, 1 to 8: a power of two that divides the dies. Each has an equal share of them, which is
-    /// written and collected apart.
+    /// Reclaim groups, 1 to 8: a power of two that divides the dies. Each has an equal share of them, which
+    /// is written and collected apart.
     pub groups: u32,
     /// Whether collection may bring data of several handles together.
     pub isolation: Isolation,
@@ -128,8 +128,8 @@ impl SsdConfig {
             let key = if self.fdp.handles > 1 { "fdp.handles" } else { "fdp.groups" };
             return Err(Problem::new(
                 key,
-                "a reclaim unit is a superblock; set ftl.mapping = \"superblock\", or handles = 1 and groups = \
-                 1 (streams of a drive that maps by page are ftl.streams)",
+                "a reclaim unit is a superblock; set ftl.mapping = \"superblock\", or handles = 1 and \
+                 groups = 1 (streams of a drive that maps by page are ftl.streams)",
             ));
         }
         self.check_groups()?;
@@ -153,8 +153,8 @@ impl SsdConfig {
             return Err(Problem::new(
                 "buffer.size",
                 format!(
-                    "{streams} handles gather {} pages each for a program (in every group); set size to at least \
-                     {least} bytes",
+                    "{streams} handles gather {} pages each for a program (in every group); set size to at \
+                     least {least} bytes",
                     self.superblock.program
                 ),
             ));

@@ -236,9 +236,9 @@ pub struct Layout {
     /// Divides by the number of pages in a block.
     pub pages: Divisor,
     /// Divides by the number of blocks in a plane.
-    pub blocks: Divisor,
-    /// Places (die and plane) behind a ready/busy line.
-    pub places: Divisor,
+    blocks: Divisor,
+    /// Divides by the number of places (die and plane) behind a ready/busy line.
+    places: Divisor,
     /// Divides by the number of planes in a die.
     planes: Divisor,
     /// Ready/busy lines of a channel.
@@ -323,6 +323,12 @@ impl Layout {
     #[inline]
     pub fn blocks_each(&self) -> u32 {
         1 << self.superblock_shift
+    }
+
+    /// Places (die and plane) behind a ready/busy line.
+    #[inline]
+    pub fn places(&self) -> u32 {
+        self.places.get()
     }
 
     /// Divides by the number of planes in a die.

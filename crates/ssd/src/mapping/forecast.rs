@@ -149,7 +149,7 @@ impl Mapping {
     pub(crate) fn begin_deferred_erases(&mut self, now: Time, lun: LunId) -> bool {
         let mut begun = false;
         let mut waits = false;
-        for place in 0..self.layout.places.get() {
+        for place in 0..self.layout.places() {
             let plane = self.layout.plane_at(lun, place);
             if self.is_erase_deferred(plane) && self.must_wait(now, plane) {
                 let job = self.job(plane);

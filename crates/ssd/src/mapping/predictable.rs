@@ -153,13 +153,13 @@ impl Mapping {
         let kept = u64::from(self.geometry.blocks - low.min(self.geometry.blocks - 1));
         let valid = data.div_ceil(kept).min(pages - 1);
         let victims = (blocks * pages).div_ceil(pages - valid);
-        times.of_victim(valid) * victims * u64::from(self.layout.places.get())
+        times.of_victim(valid) * victims * u64::from(self.layout.places())
     }
 
     /// The time in which what is under way ends at the latest, if no reads come: the copies of each plane
     /// and an erase.
     fn time_to_rest(&self, times: CollectionTimes) -> Nanos {
-        times.of_victim(u64::from(self.collection.copies())) * u64::from(self.layout.places.get())
+        times.of_victim(u64::from(self.collection.copies())) * u64::from(self.layout.places())
     }
 }
 

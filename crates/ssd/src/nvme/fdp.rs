@@ -42,7 +42,7 @@ pub fn configurations(config: &SsdConfig) -> Vec<u8> {
     bytes[4..8].copy_from_slice(&to_u32(16 + descriptor).to_le_bytes());
     let of = &mut bytes[16..];
     of[..2].copy_from_slice(&to_u16(descriptor).to_le_bytes());
-    // The configuration is valid; so many bits of an identifier name a reclaim group (RGIF).
+    // The configuration is valid. RGIF: how many bits of an identifier name a reclaim group.
     of[2] = 1 << 7 | to_u8(group_bits(groups));
     of[4..8].copy_from_slice(&groups.to_le_bytes());
     of[8..10].copy_from_slice(&to_u16(handles).to_le_bytes());

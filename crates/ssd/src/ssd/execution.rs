@@ -427,7 +427,7 @@ impl<P: Probe> Ssd<P> {
     /// Writes that wait for an erased page on a chip that cannot make any: they move to another
     /// plane, or the drive becomes read-only.
     fn move_blocked_writes(&mut self, now: Time, lun: LunId) {
-        for place in 0..self.layout.places.get() {
+        for place in 0..self.layout.places() {
             let first = self.backend.first_of_lane(lun, Lane::USER_WRITE, place);
             if first == RequestId::NONE
                 || self.layers().is_put_off(first, self.backend.request(first))
@@ -474,7 +474,7 @@ impl<P: Probe> Ssd<P> {
             return;
         }
         for lun in self.mapping.sets().luns(set) {
-            for place in 0..self.layout.places.get() {
+            for place in 0..self.layout.places() {
                 while self.backend.first_of_lane(lun, Lane::USER_WRITE, place) != RequestId::NONE {
                     let id = self.backend.take(lun, Lane::USER_WRITE, place);
                     self.strand(now, id);

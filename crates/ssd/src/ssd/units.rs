@@ -82,7 +82,7 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn has_room_in_group(&mut self, tag: Tag) -> bool {
         let (stream, pages) = (self.frontend.tags[tag].command.stream, self.frontend.tags[tag].pages);
         let group = self.mapping.group_named(stream);
-        if self.mapping.has_room_for_sure(group, u64::from(pages)) {
+        if self.mapping.lets_in(group, u64::from(pages)) {
             return true;
         }
         let mapping = &self.mapping;
@@ -100,8 +100,9 @@ impl<P: Probe> Ssd<P> {
                 !is_bound(entry) && !mapping.is_in_group(entry.old, group)
             }
         };
-        let new = (0..pages).filter(|&page| is_new(page)).count();
-        self.mapping.has_room_in_group(group, new as u64, buffered as u64)
+        let new = (0..pages).filter(|&page| is_new(page)).count() as u64;
+        self.mapping.count_room(group, buffered as u64);
+        self.mapping.lets_in(group, new)
     }
 
     /// A unit has been programmed.

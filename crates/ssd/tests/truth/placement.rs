@@ -169,7 +169,7 @@ pub(crate) fn statistics_are_those_of_the_flash(writer: &mut Writer) {
     assert_eq!(media_erased, figures.counts.erases * u64::from(config.geometry.pages) * page);
     let streams = 0..config.fdp.streams() as u8;
     let handles = streams.map(|stream| {
-        let of = PlacementId::of_stream(stream, config.fdp.handles, config.fdp.groups);
+        let of = PlacementId::of_stream(stream, config.fdp.handles);
         status_of(writer, of)
     });
     let [written, moved] =

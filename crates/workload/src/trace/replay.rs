@@ -47,8 +47,9 @@ pub struct ReplayOptions {
     pub read_class: Class,
     /// Latency class that all other requests are given.
     pub write_class: Class,
-    /// Write stream that all requests are given.
-    pub stream: u8,
+    /// Write streams, 1 to 255: requests of the n-th disk that is replayed, counted from 0, are given stream
+    /// n modulo this number.
+    pub streams: u8,
 }
 
 impl ReplayOptions {
@@ -62,7 +63,7 @@ impl ReplayOptions {
             disks: Vec::new(),
             read_class: Class::DEFAULT,
             write_class: Class::DEFAULT,
-            stream: 0,
+            streams: 1,
         }
     }
 }
@@ -105,8 +106,8 @@ pub struct Replay {
     trace: Trace,
     options: ReplayOptions,
     places: Places,
-    /// Which places are replayed, and where their parts of the device begin.
-    parts: Vec<Option<u64>>,
+    /// Which places are replayed, and their parts of the device.
+    parts: Vec<Option<Part>>,
     part_sectors: u64,
     expected: u64,
     /// The moment of the first replayed record.
@@ -121,6 +122,14 @@ pub struct Replay {
     again: Option<RepeatedReplay>,
     /// How long all replays took that are over.
     passed: Nanos,
+}
+
+/// What a disk has of the device.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    /// The first sector.
+    begin: u64,
+    stream: u8,
 }
 
 /// A trace that is replayed several times.
@@ -163,8 +172,10 @@ impl Replay {
         let (mut places, mut parts, mut next) = (Places::default(), Vec::new(), 0);
         for (disk, &chosen) in scan.disks.iter().zip(&chosen) {
             places.find_or_add(disk.number);
-            parts.push(chosen.then_some(next));
-            next += if chosen { part_sectors } else { 0 };
+            // Below 256, as their number is.
+            let stream = (next % u64::from(options.streams.max(1))) as u8;
+            parts.push(chosen.then_some(Part { begin: next * part_sectors, stream }));
+            next += u64::from(chosen);
         }
         let pieces =
             scan.disks.iter().zip(&chosen).filter(|(_, chosen)| **chosen).map(|(disk, _)| disk.pieces);
@@ -257,7 +268,7 @@ impl Replay {
     }
 
     #[inline]
-    fn request(&mut self, record: &Record, part: u64) -> Request {
+    fn request(&mut self, record: &Record, part: Part) -> Request {
         self.replayed.records += 1;
         let (sector, sectors) = if record.op == Op::Flush { (0, 0) } else { self.place(record) };
         Request {
@@ -265,8 +276,8 @@ impl Replay {
             op: record.op,
             fua: record.fua,
             class: if record.op == Op::Read { self.options.read_class } else { self.options.write_class },
-            stream: self.options.stream,
-            sector: if record.op == Op::Flush { 0 } else { part + sector },
+            stream: part.stream,
+            sector: if record.op == Op::Flush { 0 } else { part.begin + sector },
             sectors,
         }
     }

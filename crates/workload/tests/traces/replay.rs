@@ -79,13 +79,12 @@ fn a_closed_loop_ignores_times_and_a_limit_ends_it() {
         limit: Some(2),
         read_class: Class::new(1).unwrap(),
         write_class: Class::new(4).unwrap(),
-        stream: 5,
         ..ReplayOptions::new(1 << 20)
     };
     let (replay, requests) = replay("1000 0 0 8 1\n1500 0 8 8 0\n3001 0 16 8 1\n", options);
     assert_eq!(replay.pace(), Pace::Closed { depth: 3, think: Nanos(9) });
     assert_eq!((requests.len(), replay.len_hint()), (2, Some(2)));
-    assert!(requests.iter().all(|request| request.due == Time::ZERO && request.stream == 5));
+    assert!(requests.iter().all(|request| request.due == Time::ZERO && request.stream == 0));
     assert_eq!((requests[0].class.number(), requests[1].class.number()), (1, 4));
 }
 
@@ -96,7 +95,11 @@ fn each_disk_has_its_own_part_of_the_device() {
     let (replay, requests) = replay(text, ReplayOptions::new(100));
     assert_eq!(replay.part_sectors(), 32);
     assert_eq!(places(&requests), [(64, 8), (0, 8), (56, 8), (80, 16)]);
-    let options = ReplayOptions { disks: vec!["5".into()], ..ReplayOptions::new(100) };
+    let options = ReplayOptions { streams: 2, ..ReplayOptions::new(100) };
+    let (_, requests) = self::replay(text, options);
+    let streams: Vec<u8> = requests.iter().map(|request| request.stream).collect();
+    assert_eq!(streams, [0, 0, 1, 0], "disks 2, 5 and 7 take turns");
+    let options = ReplayOptions { disks: vec!["5".into()], streams: 2, ..ReplayOptions::new(100) };
     let (replay, requests) = self::replay(text, options);
     assert_eq!((replay.part_sectors(), replay.len_hint()), (96, Some(1)));
     assert_eq!((places(&requests), requests[0].due), (vec![(24, 8)], Time::ZERO));

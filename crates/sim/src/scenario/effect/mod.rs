@@ -69,6 +69,9 @@ impl Scenario {
         if self.trace.timing == ReplayTiming::Closed {
             add(&mut found, "trace", &["stretch_ppm"], "trace.timing is \"closed\"");
         }
+        if !self.trace.disk.is_empty() {
+            add(&mut found, "trace", &["streams"], "one disk is replayed, in stream 0 (trace.disk)");
+        }
         if self.datacenter.pace == PaceKind::Closed {
             add(&mut found, "datacenter", &["rate"], "datacenter.pace is \"closed\"");
         }

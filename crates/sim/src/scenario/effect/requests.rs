@@ -90,6 +90,7 @@ impl Scenario {
                 add(found, source, &["stream"], because);
             }
             add(found, "lsm", &["streams"], because);
+            add(found, "trace", &["streams"], because);
         }
         let handles = self.handles_of_host();
         if because.is_none() && self.device.fdp.is_on() && self.is_synthetic() {
@@ -107,6 +108,7 @@ impl Scenario {
         let names_one = match (self.is_synthetic(), self.lsm.enabled) {
             (true, _) => self.synthetic().any(|(_, source)| source.stream > 0),
             (_, true) => self.lsm.streams > 1,
+            _ if !self.trace.file.is_empty() => self.trace.streams > 1 && self.trace.disk.is_empty(),
             // A job of fio may name one.
             _ => !self.fio.file.is_empty(),
         };
@@ -118,16 +120,16 @@ impl Scenario {
             }
             _ if has_array || has_server || names_one || is_placed => None,
             _ => Some(
-                "no write names a stream but the first: set workload.stream, beside.stream, lsm.streams or \
-                 placement.policy",
+                "no write names a stream but the first: set workload.stream, beside.stream, lsm.streams, \
+                 trace.streams or placement.policy",
             ),
         };
         if let Some(because) = because {
             add(found, "device.fdp", &["handles", "isolation"], because);
         }
         if has_array || has_server || !names_one {
-            let because = "no write names a stream but the first: set workload.stream, beside.stream or \
-                           lsm.streams, without an array and a server";
+            let because = "no write names a stream but the first: set workload.stream, beside.stream, \
+                           lsm.streams or trace.streams, without an array and a server";
             add(found, "device.ftl", &["streams"], because);
         }
         if let Some(because) = self.placement_is_idle() {

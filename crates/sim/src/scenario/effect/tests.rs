@@ -315,7 +315,12 @@ fn streams_need_writes_that_name_them_and_a_drive_that_gets_them() {
     scenario.array.drives = 3;
     assert_eq!(both(&scenario), [false, false]);
     (scenario.array.drives, scenario.trace.file) = (0, "a.csv".into());
-    assert_eq!(both(&scenario), [false, false], "a trace has no streams");
+    assert_eq!(both(&scenario), [false, false], "one disk of a trace has the first");
+    scenario.trace.streams = 2;
+    assert_eq!(both(&scenario), [true, false], "several take turns");
+    assert!(because(&scenario, "trace.streams").is_none());
+    scenario.trace.disk = "0".into();
+    assert!(because(&scenario, "trace.streams").is_some_and(|why| why.contains("trace.disk")));
 }
 
 #[test]

@@ -213,7 +213,7 @@ impl Mapping {
             return;
         }
         let high = self.collection.thresholds(set).high;
-        for place in 0..self.layout.places.get() {
+        for place in 0..self.layout.places() {
             let plane = self.layout.plane_at(lun, place);
             if self.config.gc.ideal {
                 self.collect_at_once(now, plane, high);

@@ -122,10 +122,10 @@ impl Mapping {
         let program = self.superblocks().program();
         let (mut wanted, mut left) = (fill.valid, fill.units * program);
         let mut chosen = Vec::new();
-        for (place, plane) in (0..).zip(self.layout.planes_of_group(group)) {
+        for plane in self.layout.planes_of_group(group) {
             let block = self.layout.block_in_plane(superblock, plane);
             chosen.clear();
-            for offset in 0..self.programmed_in(place, fill.units) {
+            for offset in 0..self.programmed_in(plane, fill.units) {
                 if random.below(u64::from(left)) < u64::from(wanted) {
                     chosen.push(offset);
                     wanted -= 1;
@@ -152,18 +152,18 @@ impl Mapping {
         }
     }
 
-    /// Pages in a plane, given by its place in its group, that the first `units` units of a superblock take.
-    fn programmed_in(&mut self, place: u32, units: u32) -> u32 {
+    /// Pages in a plane that the first `units` units of a superblock take.
+    fn programmed_in(&mut self, plane: PlaneId, units: u32) -> u32 {
         let superblocks = self.superblocks();
         let (dies, program) = (superblocks.dies(), superblocks.program());
-        (units / dies + u32::from(place < units % dies)) * program
+        (units / dies + u32::from(plane.get() % dies < units % dies)) * program
     }
 
     fn finish_superblock(&mut self, superblock: SuperblockId, fill: Fill, closes: bool) {
         let units = if closes { self.superblocks().units_each() } else { fill.units };
         let group = self.layout.group_of_superblock(superblock);
-        for (place, plane) in (0..).zip(self.layout.planes_of_group(group)) {
-            let mut left = self.programmed_in(place, units);
+        for plane in self.layout.planes_of_group(group) {
+            let mut left = self.programmed_in(plane, units);
             for block in self.layout.blocks_in_plane(superblock, plane) {
                 let programmed = left.min(self.geometry.pages);
                 self.nand.prepare_block(block, programmed);

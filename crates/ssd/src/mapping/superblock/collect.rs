@@ -1,6 +1,6 @@
 //! Collection by superblock: the valid pages of a superblock are read a sensing at a time, gathered to units
-//! and programmed to the superblock of collection; then its blocks are erased. Each reclaim group collects for
-//! itself, and moves nothing to another.
+//! and programmed to the superblock of collection; then its blocks are erased. Each reclaim group collects
+//! for itself, and moves nothing to another.
 
 use super::{Copy, Draining, Frontier, Group, HostData, Superblocks, Writer};
 use crate::config::CollectionPace;
@@ -33,10 +33,10 @@ pub(super) struct Job {
 const FRACTION: u64 = 1024;
 
 impl Superblocks {
-    /// The host has been given a unit of `pages` pages in a group, while `missing` pages were missing from those that
-    /// are to be free. Of a victim with `valid` valid pages, `valid` are due for each `pages_each` - `valid`
-    /// that the host writes, so that as much is gained as is used up; for each superblock that is missing as
-    /// many again.
+    /// The host has been given a unit of `pages` pages in a group, while `missing` pages were missing from
+    /// what is to be free there. Of a victim with `valid` valid pages, `valid` are due for each
+    /// `pages_each` - `valid` that the host writes, so that as much is gained as is used up; for each
+    /// superblock that is missing as many again.
     pub(super) fn host_wrote(&mut self, group: GroupId, pages: u32, missing: u64) {
         let each = u64::from(self.pages_each);
         if let Some(job) = &mut self.groups[group].job {
@@ -51,8 +51,8 @@ impl Superblocks {
         frontier.map_or(0, |frontier| u64::from((self.units_each - frontier.next) * self.config.program))
     }
 
-    /// Pages left in open superblocks of a group that any data can go to: what one of several handles has left
-    /// is of no use to the others.
+    /// Pages left in open superblocks of a group that any data can go to: what one of several handles has
+    /// left is of no use to the others.
     fn left_for_all(&self, group: &Group) -> u64 {
         let first = HandleId::new(0);
         let host = if group.host.len() == 1 { self.left(group.host[first].frontier) } else { 0 };

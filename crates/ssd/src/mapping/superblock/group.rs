@@ -1,11 +1,10 @@
-//! Reclaim groups (NVM Express Base Specification 2.1, section 8.1.10): parts of a drive with dies, superblocks,
-//! writers and collection of their own. A drive that is not divided is one group.
+//! Reclaim groups (NVM Express Base Specification 2.1, section 8.1.10): parts of a drive with dies,
+//! superblocks, writers and collection of their own. A drive that is not divided is one group.
 //!
-//! Dies are numbered from the channel inwards, and a group takes an equal number of neighbours: whole channels
-//! where there are enough of them, else whole chips, else dies.
+//! Dies are numbered from the channel inwards, and a group takes an equal number of neighbours: whole
+//! channels where there are enough of them, else whole chips, else dies.
 
-use super::collect::Job;
-use super::{Draining, HostData, MovedData};
+use super::{Group, HostData, MovedData};
 use crate::config::SsdConfig;
 use crate::flash::LunId;
 use crate::mapping::Mapping;
@@ -13,26 +12,6 @@ use tailcut_base::cast::to_u32;
 use tailcut_base::fdp::{GroupId, HandleId};
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::random::Stream;
-
-/// A reclaim group.
-#[derive(Debug)]
-pub(super) struct Group {
-    /// Of each handle.
-    pub(super) host: IdVec<HandleId, HostData>,
-    /// Of each handle that is isolated persistently, or one for all.
-    pub(super) collection: IdVec<HandleId, MovedData>,
-    /// The handle whose staged pages are looked at first.
-    pub(super) turn: HandleId,
-    /// Units of collection under way.
-    pub(super) copying: u32,
-    pub(super) job: Option<Job>,
-    pub(super) draining: Vec<Draining>,
-    pub(super) random: Stream,
-    /// Pages that certainly have room, of those that a group can hold; see
-    /// [`has_room_in_group`](Mapping::has_room_in_group).
-    pub(super) credit: u64,
-    first: LunId,
-}
 
 impl Group {
     /// A group without data.

@@ -20,13 +20,14 @@ mod room;
 mod units;
 
 use crate::config::{MappingLevel, SsdConfig, SuperblockConfig};
-use crate::flash::{LogicalPage, PhysicalPage, SuperblockId};
+use crate::flash::{LogicalPage, LunId, PhysicalPage, SuperblockId};
 use crate::request::{EntryId, UnitId};
-use group::Group;
+use collect::Job;
 use placement::Placement;
 use std::collections::VecDeque;
 use tailcut_base::fdp::{GroupId, HandleId, PlacementId};
 use tailcut_base::ids::{Id, IdVec, Pool};
+use tailcut_base::random::Stream;
 
 /// Who writes to a superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +118,26 @@ struct Draining {
     erasing: u32,
     /// Blocks that have been erased.
     erased: u32,
+}
+
+/// A reclaim group.
+#[derive(Debug)]
+struct Group {
+    /// Of each handle.
+    host: IdVec<HandleId, HostData>,
+    /// Of each handle that is isolated persistently, or one for all.
+    collection: IdVec<HandleId, MovedData>,
+    /// The handle whose staged pages are looked at first.
+    turn: HandleId,
+    /// Units of collection under way.
+    copying: u32,
+    job: Option<Job>,
+    draining: Vec<Draining>,
+    random: Stream,
+    /// Pages that certainly have room; see [`room`].
+    credit: u64,
+    /// Its first die.
+    first: LunId,
 }
 
 /// The state of mapping by superblock.

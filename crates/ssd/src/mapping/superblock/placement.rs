@@ -143,10 +143,14 @@ impl Superblocks {
         PlacementId::FIRST
     }
 
-    /// What a stream names, whether the drive has it or not.
+    /// What a stream names: an unknown handle of the first group if nothing that the drive has.
     pub(super) fn named_by(&self, stream: u8) -> PlacementId {
         let handles = self.groups[GroupId::FIRST].host.len();
-        PlacementId::of_stream(stream, to_u32(handles), to_u32(self.groups.len()))
+        let named = PlacementId::of_stream(stream, to_u32(handles));
+        if self.has(named) {
+            return named;
+        }
+        PlacementId::new(GroupId::FIRST, HandleId::new(u32::from(stream)))
     }
 
     /// True if there are such a group and such a handle.

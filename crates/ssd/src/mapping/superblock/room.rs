@@ -1,10 +1,11 @@
-//! How much a reclaim group can hold. The pages that a drive offers have room in it wherever they are, but not
-//! all of them in one group: a write to a group that is full is refused, before any of it is in the buffer.
+//! How much a reclaim group can hold. The pages that a drive offers have room in it wherever they are, but
+//! not all of them in one group: a write to a group that is full is refused, before any of it is in the
+//! buffer.
 //!
 //! A group holds pages that are valid on its flash, and pages of the buffer that will be. What it can hold is
-//! what the check of the spare space allows of the whole drive: as many superblocks as are open, kept free and
-//! being emptied stay without data. So collection in a group that takes no more has as much to gain as in a
-//! drive that is full. Counting is put off: after each count the group has credit for what it found.
+//! what the check of the spare space allows of the whole drive: as many superblocks as are open, kept free
+//! and being emptied stay without data. So collection in a group that takes no more has as much to gain as in
+//! a drive that is full. Counting is put off: after each count the group has credit for what it found.
 
 use super::Superblocks;
 use crate::flash::PhysicalPage;
@@ -29,20 +30,18 @@ impl Mapping {
     }
 
     /// Lets `pages` pages into a group, if it is certain without a count that they have room.
-    pub(crate) fn has_room_for_sure(&mut self, group: GroupId, pages: u64) -> bool {
+    pub(crate) fn lets_in(&mut self, group: GroupId, pages: u64) -> bool {
         let credit = &mut self.superblocks().groups[group].credit;
         let left = credit.checked_sub(pages);
         *credit = left.unwrap_or(*credit);
         left.is_some()
     }
 
-    /// Lets `pages` pages into a group that it does not hold yet, if they have room beside what it holds:
-    /// what is on flash, and `buffered` pages of the buffer.
-    pub(crate) fn has_room_in_group(&mut self, group: GroupId, pages: u64, buffered: u64) -> bool {
+    /// Counts how many pages a group has room for, beside those on its flash and `buffered` pages of the
+    /// buffer: that is its credit from now on.
+    pub(crate) fn count_room(&mut self, group: GroupId, buffered: u64) {
         let room = self.most_in_group().saturating_sub(self.ftl.group_valid(group) + buffered);
-        let has_room = pages <= room;
-        self.superblocks().groups[group].credit = if has_room { room - pages } else { room };
-        has_room || pages == 0
+        self.superblocks().groups[group].credit = room;
     }
 
     /// Pages that a group can hold.
