@@ -238,7 +238,7 @@ impl Load {
         let reads = SyntheticConfig {
             read: 1_000_000,
             region_share: self.used(),
-            region_offset: if self == Load::Neighbour { bytes / 2 / BLOCK * BLOCK } else { 0 },
+            region_offset: if self == Load::Neighbour { (bytes / 2).next_multiple_of(BLOCK) } else { 0 },
             pace: PaceKind::Open,
             rate: READS,
             depth: 1 << 16,
