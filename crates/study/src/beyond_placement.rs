@@ -335,7 +335,7 @@ fn held_up_by_collection(measured: &Measured) -> Option<f64> {
     let tails = &measured.kind(Op::Read)?.slowest;
     let tail: &Tail = tails.iter().find(|tail| tail.share < 0.002)?;
     let shares = tail.held_up.iter().filter(|by| by.work == "collection");
-    Some(shares.map(|by| by.share).sum())
+    Some(shares.fold(0.0, |sum, by| sum + by.share))
 }
 
 const ASSUMED: &str = "\
