@@ -9,7 +9,7 @@ use crate::probe::Probe;
 use crate::request::{EntryId, RequestId, Tag, UnitId};
 use crate::sets::SetId;
 use tailcut_base::Time;
-use tailcut_base::fdp::PlacementId;
+use tailcut_base::fdp::{GroupId, PlacementId};
 
 impl<P: Probe> Ssd<P> {
     /// Stages dirty pages of the buffer, as far as its threshold wants it, and programs whole units.
@@ -43,15 +43,21 @@ impl<P: Probe> Ssd<P> {
     /// The next unit that can be programmed, and the handle whose pages it takes, in its group.
     fn next_unit(&mut self) -> Option<(PlacementId, PhysicalPage)> {
         let may_await = self.frontend.may_await();
-        self.mapping.groups_in_turn().find_map(|group| {
-            if !self.mapping.may_have_unit(group, may_await) {
-                return None;
-            }
-            self.mapping.handles(group).find_map(|handle| {
-                let placement = PlacementId::new(group, handle);
-                let is_awaited = self.frontend.awaits(self.mapping.staged(placement));
-                Some((placement, self.mapping.next_unit_of_host(placement, is_awaited)?))
-            })
+        if !self.mapping.has_groups() {
+            return self.next_unit_of(GroupId::FIRST, may_await);
+        }
+        self.mapping.groups_in_turn().find_map(|group| self.next_unit_of(group, may_await))
+    }
+
+    #[inline]
+    fn next_unit_of(&mut self, group: GroupId, may_await: bool) -> Option<(PlacementId, PhysicalPage)> {
+        if !self.mapping.may_have_unit(group, may_await) {
+            return None;
+        }
+        self.mapping.handles(group).find_map(|handle| {
+            let placement = PlacementId::new(group, handle);
+            let is_awaited = self.frontend.awaits(self.mapping.staged(placement));
+            Some((placement, self.mapping.next_unit_of_host(placement, is_awaited)?))
         })
     }
 
