@@ -7,6 +7,7 @@ mod harness;
 mod memory_only;
 mod model;
 mod opening;
+mod quality;
 mod random;
 mod recovering;
 mod wrong;

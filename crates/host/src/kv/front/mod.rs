@@ -2,7 +2,7 @@
 //!
 //! A segment is filled from start to end and emptied as a whole, so there is no allocator. There are two
 //! queues of segments (S3-FIFO, Yang and others 2023): new items enter the *small* queue, a tenth of the
-//! memory, and only those read more than once there move to the *main* queue. A segment is emptied either by
+//! memory, and only those read there move to the *main* queue. A segment is emptied either by
 //! eviction, oldest first, or by compaction, which moves its live records together with those of other
 //! segments and keeps their age. The front yields [`Victim`]s one by one; the caller moves or drops each.
 
@@ -27,6 +27,8 @@ pub struct Front {
     fills: IdVec<FrontSegment, u32>,
     /// Bytes of each segment's dead records: those replaced, removed or moved since.
     dead: IdVec<FrontSegment, u32>,
+    /// The queue of each segment that is not free.
+    queue_of: IdVec<FrontSegment, Queue>,
     small: VecDeque<FrontSegment>,
     main: VecDeque<FrontSegment>,
     free: Vec<FrontSegment>,
@@ -48,7 +50,7 @@ tailcut_base::id! {
 pub enum Queue {
     /// The queue of new items (S3-FIFO).
     Small,
-    /// Items that were read repeatedly while in the small queue.
+    /// Items that were read while in the small queue.
     Main,
 }
 
@@ -100,6 +102,7 @@ impl Front {
             segment: to_usize(segment),
             fills: IdVec::filled(to_usize(segments), 0),
             dead: IdVec::filled(to_usize(segments), 0),
+            queue_of: IdVec::filled(to_usize(segments), Queue::Small),
             small: VecDeque::new(),
             main: VecDeque::new(),
             free: FrontSegment::first(to_usize(segments)).rev().collect(),
@@ -133,6 +136,12 @@ impl Front {
         debug_assert!(self.dead[segment] <= self.fills[segment]);
     }
 
+    /// The queue that the record at `unit` is in.
+    #[inline]
+    pub fn queue_of(&self, unit: FrontUnit) -> Queue {
+        self.queue_of[FrontSegment::new(to_u32(at(unit) / self.segment))]
+    }
+
     /// True if free segments are so few that records should be evicted.
     #[inline]
     pub fn is_short(&self) -> bool {
@@ -154,6 +163,7 @@ impl Front {
             None if is_moved || self.free.len() > RESERVE / 2 => {
                 let segment = self.free.pop()?;
                 self.queue(queue).push_back(segment);
+                self.queue_of[segment] = queue;
                 segment
             }
             None => return None,
@@ -173,6 +183,7 @@ impl Front {
                 let segment = self.free.pop()?;
                 let place = self.place_of(victim, queue);
                 self.queue(queue).insert(place, segment);
+                self.queue_of[segment] = queue;
                 self.gathering[queue as usize] = Some(segment);
                 segment
             }
@@ -409,9 +420,9 @@ const SEARCHED: u32 = 256;
 const LEAD: u32 = 4;
 /// Bytes of a segment to process per byte to be freed by eviction: at least half of each segment is freed.
 const EVICTION_PACE: u64 = 2;
-/// Number of free segments at which eviction begins. Only moved records may use half of them: two, as a large
-/// record may leave the rest of a segment empty.
-const RESERVE: usize = 4;
+/// Number of free segments at which eviction begins: one for new records, and one that only moved records may
+/// use. What is moved out of a segment fits in one other, so that emptying a segment never needs a second.
+const RESERVE: usize = 2;
 /// The small queue has a tenth of the memory (S3-FIFO, §4.1).
 const SMALL_SHARE: usize = 10;
 
