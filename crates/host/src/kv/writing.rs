@@ -168,6 +168,7 @@ impl Engine {
         let record = Record { header, key: item.key, value: item.value, hash };
         let place = flash.log.append(self.now, &record, purpose, &mut self.pool)?;
         self.figures.written += header.record_bytes();
+        self.admission.note_written(header.record_bytes());
         Some(place)
     }
 

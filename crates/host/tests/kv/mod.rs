@@ -1,5 +1,6 @@
 //! The key-value engine against a map, on a disk that completes requests in any order and loses power.
 
+mod admitted;
 mod behind;
 mod damage;
 pub(crate) mod disk;

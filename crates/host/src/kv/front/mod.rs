@@ -32,6 +32,12 @@ pub struct Front {
     small: VecDeque<FrontSegment>,
     main: VecDeque<FrontSegment>,
     free: Vec<FrontSegment>,
+    /// Segments beyond the limit on memory, in which nothing is.
+    retired: Vec<FrontSegment>,
+    /// Segments that may be in use or free.
+    limit: usize,
+    /// Retired segments whose memory was not returned to the system yet.
+    unreturned: Vec<FrontSegment>,
     /// The segment being emptied.
     cursor: Option<Cursor>,
     /// The segments of the two queues to which compaction moves records.
@@ -106,10 +112,52 @@ impl Front {
             small: VecDeque::new(),
             main: VecDeque::new(),
             free: FrontSegment::first(to_usize(segments)).rev().collect(),
+            retired: Vec::new(),
+            limit: to_usize(segments),
+            unreturned: Vec::new(),
             cursor: None,
             gathering: [None; 2],
             search: (FrontSegment::new(0), 0),
         }
+    }
+
+    /// Limits the segments in use to those that fit `bytes`, up to the size that the front was made with.
+    /// Memory beyond becomes free as records are evicted. False, and nothing is changed, if that is too little
+    /// or too much.
+    pub fn set_limit(&mut self, bytes: u64) -> bool {
+        let limit = to_usize(bytes / self.segment_bytes());
+        if limit < to_usize(LEAST_SEGMENTS) || bytes > self.memory.len() as u64 {
+            return false;
+        }
+        self.limit = limit;
+        while self.active() < limit
+            && let Some(segment) = self.retired.pop()
+        {
+            self.unreturned.retain(|&other| other != segment);
+            self.free.push(segment);
+        }
+        while self.active() > limit && self.free.len() > RESERVE {
+            let segment = self.free.pop().expect("there are more than the reserve");
+            self.retire(segment);
+        }
+        true
+    }
+
+    /// The memory of a segment that was retired, which may be returned to the system: its content is not
+    /// needed. Each once.
+    pub fn next_retired(&mut self) -> Option<&mut [u8]> {
+        let at = self.unreturned.pop()?.index() * self.segment;
+        Some(&mut self.memory[at..at + self.segment])
+    }
+
+    fn retire(&mut self, segment: FrontSegment) {
+        self.retired.push(segment);
+        self.unreturned.push(segment);
+    }
+
+    /// Segments that are in use or free.
+    fn active(&self) -> usize {
+        self.fills.len() - self.retired.len()
     }
 
     /// The bytes of all segments; records lie at multiples of 16 bytes.
@@ -117,9 +165,9 @@ impl Front {
         &self.memory
     }
 
-    /// Size of the memory in bytes.
+    /// Size of the memory in bytes, as limited.
     pub fn bytes(&self) -> u64 {
-        self.memory.len() as u64
+        (self.limit * self.segment) as u64
     }
 
     /// Bytes of records that are neither replaced nor removed, in all segments.
@@ -145,7 +193,7 @@ impl Front {
     /// True if free segments are so few that records should be evicted.
     #[inline]
     pub fn is_short(&self) -> bool {
-        self.free.len() <= RESERVE
+        self.free.len() <= RESERVE || self.active() > self.limit
     }
 
     /// Reserves room for a record of `bytes` bytes. None until a segment is freed. Records moved within the
@@ -250,7 +298,11 @@ impl Front {
         if self.search.0 == segment {
             self.search.1 = 0;
         }
-        self.free.push(segment);
+        if self.active() > self.limit {
+            self.retire(segment);
+        } else {
+            self.free.push(segment);
+        }
         None
     }
 
@@ -306,7 +358,7 @@ impl Front {
     }
 
     fn oldest(&self) -> Option<Cursor> {
-        let total = self.fills.len() - self.free.len();
+        let total = self.active() - self.free.len();
         let is_small = self.small.len() * SMALL_SHARE > total || self.main.is_empty();
         let queue = if is_small { Queue::Small } else { Queue::Main };
         let oldest = if is_small { self.small.front() } else { self.main.front() };
@@ -400,7 +452,11 @@ impl Front {
         self.gathering = [None; 2];
         self.search.1 = 0;
         self.fills.iter_mut().chain(self.dead.iter_mut()).for_each(|bytes| *bytes = 0);
-        self.free = self.fills.ids().rev().collect();
+        self.free = self.fills.ids().rev().filter(|segment| !self.retired.contains(segment)).collect();
+        while self.active() > self.limit {
+            let segment = self.free.pop().expect("a limit leaves some");
+            self.retire(segment);
+        }
     }
 }
 

@@ -291,6 +291,14 @@ impl Shard {
                 }
                 self.promise(requester, Vec::new(), Source::Memory)
             }
+            ShardRequest::LimitMemory(bytes) => {
+                if self.engine.set_memory_limit(bytes) {
+                    return Progress::Done(Source::Memory);
+                }
+                let why = "the memory limit cannot be that";
+                self.replies.push_back(Reply { requester, content: Content::Refused { why } });
+                LATER
+            }
             ShardRequest::Reset => {
                 self.statistics = Statistics::default();
                 self.prefixes = PrefixCounters::default();
