@@ -198,8 +198,8 @@ pub(crate) fn return_memory(memory: &mut [u8]) {
     let begin = (memory.as_ptr() as usize).next_multiple_of(SMALL_PAGE);
     let end = (memory.as_ptr() as usize + memory.len()) / SMALL_PAGE * SMALL_PAGE;
     if begin < end {
-        // SAFETY: the range lies within `memory`, which is mapped and borrowed exclusively during the call. The
-        // advice may only change its content, to zeros: bytes, which any value is good for.
+        // SAFETY: the range lies within `memory`, which is mapped and borrowed exclusively during the call.
+        // The advice may only change its content, to zeros: bytes, which any value is good for.
         unsafe { libc::madvise(begin as *mut libc::c_void, end - begin, libc::MADV_DONTNEED) };
     }
 }

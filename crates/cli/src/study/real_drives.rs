@@ -49,7 +49,12 @@ pub struct RealDriveOptions {
     pub sets: Vec<String>,
     /// For real-drives: simulate drives of this many times as many superblocks; presets of measured drives
     /// have an eighth of theirs
-    #[arg(long, value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(
+        long,
+        value_name = "N",
+        hide_short_help = true,
+        value_parser = clap::value_parser!(u32).range(1..=64)
+    )]
     pub scale: Option<u32>,
 }
 

@@ -1,8 +1,9 @@
 //! Admission to flash: bounds on what a cache writes there when items leave memory.
 //!
-//! Which items are worth a write is decided by their reads ([`super::eviction`]). The bounds here are those of
-//! an operator: items that are too short or expire too soon for flash (memcached's extstore has
-//! `ext_item_size` and `ext_low_ttl` for that), and a write budget, so that a drive lasts as long as it has to.
+//! Which items are worth a write is decided by their reads ([`super::eviction`]). The bounds here are those
+//! of an operator: items that are too short or expire too soon for flash (memcached's extstore has
+//! `ext_item_size` and `ext_low_ttl` for that), and a write budget, so that a drive lasts as long as it has
+//! to.
 
 use super::record::Header;
 use tailcut_base::cast::to_u64;

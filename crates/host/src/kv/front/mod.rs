@@ -7,6 +7,7 @@
 //! segments and keeps their age. The front yields [`Victim`]s one by one; the caller moves or drops each.
 
 mod check;
+mod limit;
 
 use super::item::{Item, Value};
 use super::place::{FrontUnit, UNIT};
@@ -119,45 +120,6 @@ impl Front {
             gathering: [None; 2],
             search: (FrontSegment::new(0), 0),
         }
-    }
-
-    /// Limits the segments in use to those that fit `bytes`, up to the size that the front was made with.
-    /// Memory beyond becomes free as records are evicted. False, and nothing is changed, if that is too little
-    /// or too much.
-    pub fn set_limit(&mut self, bytes: u64) -> bool {
-        let limit = to_usize(bytes / self.segment_bytes());
-        if limit < to_usize(LEAST_SEGMENTS) || bytes > self.memory.len() as u64 {
-            return false;
-        }
-        self.limit = limit;
-        while self.active() < limit
-            && let Some(segment) = self.retired.pop()
-        {
-            self.unreturned.retain(|&other| other != segment);
-            self.free.push(segment);
-        }
-        while self.active() > limit && self.free.len() > RESERVE {
-            let segment = self.free.pop().expect("there are more than the reserve");
-            self.retire(segment);
-        }
-        true
-    }
-
-    /// The memory of a segment that was retired, which may be returned to the system: its content is not
-    /// needed. Each once.
-    pub fn next_retired(&mut self) -> Option<&mut [u8]> {
-        let at = self.unreturned.pop()?.index() * self.segment;
-        Some(&mut self.memory[at..at + self.segment])
-    }
-
-    fn retire(&mut self, segment: FrontSegment) {
-        self.retired.push(segment);
-        self.unreturned.push(segment);
-    }
-
-    /// Segments that are in use or free.
-    fn active(&self) -> usize {
-        self.fills.len() - self.retired.len()
     }
 
     /// The bytes of all segments; records lie at multiples of 16 bytes.

@@ -52,9 +52,9 @@ pub(super) struct Segment {
     pub buried: u64,
     /// Number of tombstones among the records.
     pub tombstones: u32,
-    /// When the last of its records expires, in seconds of Unix time: [`NEVER`] if one never does, 0 if that is
-    /// not known.
-    pub expires: u32,
+    /// When the last of its records expires, in seconds of Unix time: [`NEVER`] if one never does, 0 if that
+    /// is not known.
+    expires: u32,
     /// Its tombstones may still be needed; they then count as valid records.
     needs_tombstones: bool,
     /// It is being reclaimed.
@@ -159,8 +159,8 @@ impl Log {
         oldest.filter(|&number| !self.is_resting(number))
     }
 
-    /// A full segment of which every record has expired at `unix`, in seconds of Unix time, that is completely
-    /// written and not being reclaimed. Among several the one that expired first.
+    /// A full segment of which every record has expired at `unix`, in seconds of Unix time, that is
+    /// completely written and not being reclaimed. Among several the one that expired first.
     pub fn expired(&self, unix: u32) -> Option<SegmentId> {
         let expired = self.by_expiry.range(..=(unix, SegmentId::new(u32::MAX)));
         let mut free =

@@ -9,10 +9,10 @@
 //! idle. So several victims are in progress at a time, more the fewer segments are free, and share flushes.
 //! Records to copy are read together with their neighbours.
 //!
-//! A cache first empties segments of which every record has expired or was replaced. Then it evicts the oldest
-//! segment and keeps records read since they were written (FIFO with reinsertion, the main queue of S3-FIFO),
-//! at most half of it. A store picks the segment with the fewest valid records (greedy) and keeps those. Expired
-//! records are not even read.
+//! A cache first empties segments of which every record has expired or was replaced. Then it evicts the
+//! oldest segment and keeps records read since they were written (FIFO with reinsertion, the main queue of
+//! S3-FIFO), at most half of it. A store picks the segment with the fewest valid records (greedy) and keeps
+//! those. Expired records are not even read.
 
 mod copying;
 mod steps;

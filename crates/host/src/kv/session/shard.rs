@@ -285,20 +285,14 @@ impl Shard {
             }
             ShardRequest::Flush(moment) => {
                 if self.flush(moment).is_err() {
-                    let why = why_not_written(&self.engine);
-                    self.replies.push_back(Reply { requester, content: Content::Refused { why } });
-                    return LATER;
+                    return self.refuse(requester, why_not_written(&self.engine));
                 }
                 self.promise(requester, Vec::new(), Source::Memory)
             }
-            ShardRequest::LimitMemory(bytes) => {
-                if self.engine.set_memory_limit(bytes) {
-                    return Progress::Done(Source::Memory);
-                }
-                let why = "the memory limit cannot be that";
-                self.replies.push_back(Reply { requester, content: Content::Refused { why } });
-                LATER
+            ShardRequest::LimitMemory(bytes) if self.engine.set_memory_limit(bytes) => {
+                Progress::Done(Source::Memory)
             }
+            ShardRequest::LimitMemory(_) => self.refuse(requester, "the memory limit is out of bounds"),
             ShardRequest::Reset => {
                 self.statistics = Statistics::default();
                 self.prefixes = PrefixCounters::default();
@@ -319,6 +313,11 @@ impl Shard {
                 LATER
             }
         }
+    }
+
+    fn refuse(&mut self, requester: Requester, why: &'static str) -> Progress {
+        self.replies.push_back(Reply { requester, content: Content::Refused { why } });
+        LATER
     }
 
     #[inline]
