@@ -1,6 +1,6 @@
 //! The limit on memory, while items are in it.
 
-use super::{Front, FrontSegment, LEAST_SEGMENTS, RESERVE};
+use super::{Front, LEAST_SEGMENTS, RESERVE};
 use tailcut_base::cast::to_usize;
 use tailcut_base::ids::Id;
 
@@ -20,11 +20,16 @@ impl Front {
             self.unreturned.retain(|&other| other != segment);
             self.free.push(segment);
         }
-        while self.active() > limit && self.free.len() > RESERVE {
-            let segment = self.free.pop().expect("there are more than the reserve");
-            self.retire(segment);
-        }
+        self.retire_free();
         true
+    }
+
+    /// Retires free segments beyond the limit, but for the reserve, which copies need.
+    pub(super) fn retire_free(&mut self) {
+        while self.active() > self.limit && self.free.len() > RESERVE {
+            self.retired.extend(self.free.pop());
+            self.unreturned.extend(self.retired.last());
+        }
     }
 
     /// The memory of a segment that was retired, which may be returned to the system: its content is not
@@ -32,11 +37,6 @@ impl Front {
     pub fn next_retired(&mut self) -> Option<&mut [u8]> {
         let at = self.unreturned.pop()?.index() * self.segment;
         Some(&mut self.memory[at..at + self.segment])
-    }
-
-    pub(super) fn retire(&mut self, segment: FrontSegment) {
-        self.retired.push(segment);
-        self.unreturned.push(segment);
     }
 
     /// Segments that are in use or free.

@@ -260,11 +260,8 @@ impl Front {
         if self.search.0 == segment {
             self.search.1 = 0;
         }
-        if self.active() > self.limit {
-            self.retire(segment);
-        } else {
-            self.free.push(segment);
-        }
+        self.free.push(segment);
+        self.retire_free();
         None
     }
 
@@ -415,10 +412,7 @@ impl Front {
         self.search.1 = 0;
         self.fills.iter_mut().chain(self.dead.iter_mut()).for_each(|bytes| *bytes = 0);
         self.free = self.fills.ids().rev().filter(|segment| !self.retired.contains(segment)).collect();
-        while self.active() > self.limit {
-            let segment = self.free.pop().expect("a limit leaves some");
-            self.retire(segment);
-        }
+        self.retire_free();
     }
 }
 
