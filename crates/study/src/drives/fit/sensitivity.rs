@@ -21,8 +21,8 @@ pub struct Sensitivity {
 }
 
 impl Sensitivity {
-    /// Whether any row pins the parameter: a figure of it moves by 2 % or more. Below that, another seed moves
-    /// it as far.
+    /// Whether any row pins the parameter: a figure of it moves by 2 % or more. Below that, another seed
+    /// moves it as far.
     pub fn is_pinned(&self) -> bool {
         self.moved.iter().any(|&moved| moved >= PINNED)
     }
@@ -66,8 +66,8 @@ pub fn sensitivity(
     Ok(each.collect())
 }
 
-/// |ln(a ÷ b)| of the figures that both have: the mean, or the most of those that few requests do not decide;
-/// of drives of which one could not run, 1.
+/// |ln(a ÷ b)| of the figures that both have: the mean, or the most of a figure that many requests decide; of
+/// drives of which one could not run, 1.
 fn distance(a: &RowFit, b: &RowFit) -> f64 {
     let logs: Vec<(Quantity, f64)> = a
         .figures
