@@ -192,6 +192,21 @@ pub(crate) fn prefer_large_pages(memory: &[u8]) {
     }
 }
 
+/// Returns memory whose content is not needed to the system. It is mapped again, with zeros, once it is
+/// used.
+pub(crate) fn return_memory(memory: &mut [u8]) {
+    let begin = (memory.as_ptr() as usize).next_multiple_of(SMALL_PAGE);
+    let end = (memory.as_ptr() as usize + memory.len()) / SMALL_PAGE * SMALL_PAGE;
+    if begin < end {
+        // SAFETY: the range lies within `memory`, which is mapped and borrowed exclusively during the call.
+        // The advice may only change its content, to zeros: bytes, which any value is good for.
+        unsafe { libc::madvise(begin as *mut libc::c_void, end - begin, libc::MADV_DONTNEED) };
+    }
+}
+
+/// A multiple of the page size of any machine.
+const SMALL_PAGE: usize = 64 << 10;
+
 /// Bytes of a huge page on x86-64 and most other architectures; others get fewer huge pages.
 const LARGE_PAGE: usize = 2 << 20;
 

@@ -30,15 +30,29 @@ pub fn default_points(quick: bool) -> Vec<Point> {
     DRIVES.iter().flat_map(points).collect()
 }
 
+/// Whether points that a drive was fitted to are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fitted {
+    /// The drives are presets: their fitted points are marked, and count in no error.
+    Marked,
+    /// The drives are others.
+    Unknown,
+}
+
 /// The rows of one point after another: each figure the median of the point's runs (one for each seed),
 /// beside what `measured` has of the same drive and load. Drives with measured rows end with their median
-/// errors, over points that their preset was not fitted to.
-pub fn rows(points: &[Point], found: &[Vec<Measurement>], measured: &[MeasuredRow]) -> Vec<Row> {
+/// errors, over points that their preset is not known to be fitted to.
+pub fn rows(
+    points: &[Point],
+    found: &[Vec<Measurement>],
+    measured: &[MeasuredRow],
+    fitted: Fitted,
+) -> Vec<Row> {
     let mut rows = Vec::new();
-    let mut errors = Errors::default();
+    let mut errors = Errors { fitted, of: BTreeMap::new(), saturated: Vec::new() };
     for (point, runs) in points.iter().zip(found) {
         let real = measured.iter().find(|row| is_same(point, row));
-        let is_fitted = is_fitted(point);
+        let is_fitted = fitted == Fitted::Marked && is_fitted(point);
         let counts = real.is_some_and(|row| !is_fitted && errors.counts(point, row));
         for quantity in comparison::quantities() {
             let Some(predicted) = median(runs.iter().filter_map(|run| quantity.predicted(run)).collect())
@@ -67,9 +81,14 @@ pub fn case(point: &Point) -> String {
 
 /// Whether a row was measured at the point. A drive may be called by its short name or its preset.
 fn is_same(point: &Point, row: &MeasuredRow) -> bool {
+    point.load == row.load && is_same_drive(&point.drive, &row.drive)
+}
+
+/// Whether two names are of one drive: its short name, or that of its preset.
+pub fn is_same_drive(a: &str, b: &str) -> bool {
     let id =
         |name: &str| RealDrive::by_name(name).map_or_else(|| name.to_string(), |drive| drive.id.to_string());
-    point.load == row.load && id(&point.drive) == id(&row.drive)
+    id(a) == id(b)
 }
 
 fn is_fitted(point: &Point) -> bool {
@@ -85,8 +104,8 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 }
 
 /// The errors |predicted ÷ measured − 1| of each drive, by what they are of.
-#[derive(Default)]
 struct Errors {
+    fitted: Fitted,
     of: BTreeMap<(String, &'static str), Vec<f64>>,
     /// Drives of which a saturated row counts already: its copies at higher rates say nothing new.
     saturated: Vec<String>,
@@ -120,10 +139,10 @@ impl Errors {
     }
 
     fn rows(self) -> impl Iterator<Item = Row> {
-        self.of.into_iter().map(|((drive, group), errors)| {
+        let which = if self.fitted == Fitted::Marked { " that were not fitted" } else { "" };
+        self.of.into_iter().map(move |((drive, group), errors)| {
             let count = errors.len();
-            Row::new(drive, group, "share", median(errors))
-                .note(format!("of {count} figures that were not fitted"))
+            Row::new(drive, group, "share", median(errors)).note(format!("of {count} figures{which}"))
         })
     }
 }
@@ -170,7 +189,7 @@ mod tests {
         let points = [point("s0", 10_000), point("s0", 20_000)];
         let runs = [vec![found(100.0)], vec![found(110.0)]];
         let real = [measured("s0", 10_000, 50.0, 9_950.0), measured("s0", 20_000, 100.0, 19_850.0)];
-        let rows = rows(&points, &runs, &real);
+        let rows = rows(&points, &runs, &real, Fitted::Marked);
         let of = |case: &str, quantity: &str| {
             rows.iter().find(|row| row.case == case && row.quantity == quantity).expect("a row")
         };
@@ -188,7 +207,7 @@ mod tests {
         let points = [point("pm9a3-960", 150_000), point("pm9a3-960", 300_000)];
         let runs = [vec![found(100.0)], vec![found(500.0)]];
         let real = [measured("s0", 150_000, 100.0, 70_000.0), measured("s0", 300_000, 100.0, 70_000.0)];
-        let rows = rows(&points, &runs, &real);
+        let rows = rows(&points, &runs, &real, Fitted::Marked);
         let error =
             rows.iter().find(|row| row.quantity == "median error of reads up to p99.9").expect("a row");
         assert_eq!(error.measured, Some(0.0));
@@ -197,7 +216,7 @@ mod tests {
     #[test]
     fn the_median_of_seeds_is_given() {
         let runs = vec![found(90.0), found(200.0), found(100.0)];
-        let rows = rows(&[point("k4", 10_000)], &[runs], &[]);
+        let rows = rows(&[point("k4", 10_000)], &[runs], &[], Fitted::Marked);
         assert_eq!((rows[0].measured, rows[0].paper), (Some(100.0), None));
         assert!(rows.len() <= FIGURES);
     }

@@ -40,7 +40,12 @@ pub struct KvBench {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub depth: u32,
     /// Number of items, drawn from a Zipf distribution with θ = 0.99
-    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 100_000,
+        value_parser = clap::value_parser!(u32).range(1..1 << 31)
+    )]
     pub items: u32,
     /// Bytes per value
     #[arg(long, value_name = "BYTES", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
@@ -228,13 +233,31 @@ fn connect(arguments: &KvBench) -> io::Result<Box<dyn Line>> {
     }
 }
 
+/// What a client asks for next: an item, and in the highest bit whether it is read.
+#[derive(Clone, Copy, Debug)]
+struct Choice(u32);
+
+impl Choice {
+    fn new(item: u32, is_get: bool) -> Choice {
+        Choice(item | u32::from(is_get) << 31)
+    }
+
+    fn item(self) -> u32 {
+        self.0 & !(1 << 31)
+    }
+
+    fn is_get(self) -> bool {
+        self.0 >> 31 == 1
+    }
+}
+
 /// A client.
 struct Load {
     line: Box<dyn Line>,
     clock: Clock,
     depth: usize,
     /// The choices, used cyclically: an item, and whether it is read.
-    choices: Vec<(u32, bool)>,
+    choices: Vec<Choice>,
     next: usize,
     value: Vec<u8>,
     out: Vec<u8>,
@@ -262,11 +285,12 @@ struct PendingCommand {
 
 impl Load {
     fn new(arguments: &KvBench, number: u32, clock: Clock) -> io::Result<Load> {
-        let mut random = Stream::new(arguments.seed.wrapping_add(number.into()), "client");
+        let mut random = Stream::new(arguments.seed, &format!("client {number}"));
         let zipf = Zipf::new(arguments.items.into(), 0.99);
-        let choices = (0..CHOICES).map(|_| {
+        let each = (CHOICES / arguments.clients as usize).clamp(1 << 16, 1 << 20);
+        let choices = (0..each).map(|_| {
             let item = zipf.draw(&mut random) as u32;
-            (item, random.below(100) < u64::from(arguments.gets))
+            Choice::new(item, random.below(100) < u64::from(arguments.gets))
         });
         Ok(Load {
             line: connect(arguments)?,
@@ -307,9 +331,9 @@ impl Load {
                 self.ask(item, false)?;
             }
             for _ in 0..self.depth {
-                let (item, is_get) = self.choices[self.next];
+                let choice = self.choices[self.next];
                 self.next = (self.next + 1) % self.choices.len();
-                self.ask(item, is_get)?;
+                self.ask(choice.item(), choice.is_get())?;
             }
             self.exchange()?;
         }
@@ -397,7 +421,8 @@ impl Load {
 
 const HIT_END: &[u8] = b"END\r\n";
 const RECEIVE_BYTES: usize = 64 << 10;
-/// Choices of a client before they come again.
-const CHOICES: usize = 1 << 18;
+/// Choices of all clients before they come again. Much fewer would leave most of the rare items out, and
+/// too many gets would find theirs.
+const CHOICES: usize = 1 << 22;
 /// A server that sends nothing for this long is taken for dead.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -86,6 +86,52 @@ fn wrong_points_and_options_are_refused() {
     assert!(report.contains("no run that is a scenario"), "{report}");
 }
 
+const RATE: &str = "6000";
+
+#[test]
+fn a_scenario_and_keys_of_the_drive_take_the_place_of_presets() {
+    let place = Place::new();
+    place.put("points.csv", format!("drive,offered\nmine,{RATE}\nother,{RATE}\n").as_bytes());
+    place.put("mine.toml", b"[device]\npreset = \"g-1g\"\n");
+    let of = |file: &str, more: &[&str]| {
+        let points = [file, "--points", "points.csv", "--drive", "mine", "--scenario", "mine.toml"];
+        place.text(&[&RUN[..], &points, more].concat());
+        place.json(file)
+    };
+    let plain = of("plain.json", &[]);
+    let p50 = |table: &Value| row(table, "mine 6000", "read p50")["measured"].as_f64().expect("a number");
+    let (slow, large) =
+        (of("slow.json", &["--set", "device.timing.read=1ms"]), of("large.json", &["--scale", "2"]));
+    assert!(p50(&slow) > p50(&plain) + 900.0, "{} beside {}", p50(&slow), p50(&plain));
+    assert!((p50(&large) / p50(&plain) - 1.0).abs() < 0.5, "{} beside {}", p50(&large), p50(&plain));
+    let notes = large["notes"].to_string();
+    assert!(notes.contains("2 times as many superblocks") && notes.contains("mine.toml"), "{notes}");
+
+    let refused = |more: &[&str]| {
+        place.refused(2, &[&["study", "run", "real-drives", "--points", "points.csv"][..], more].concat())
+    };
+    let report = refused(&["--scenario", "mine.toml"]);
+    assert!(report.contains("the points are of mine and other; choose one with --drive"), "{report}");
+    let report = refused(&["--scenario", "mine.toml", "--drive", "third"]);
+    assert!(report.contains("no point is of this drive; they are of mine and other"), "{report}");
+    let report = refused(&["--scenario", "mine.toml", "--drive", "mine", "--set", "host.cpus=4"]);
+    assert!(report.contains("only keys of the drive"), "{report}");
+    let report = refused(&["--scenario", "mine.toml", "--drive", "mine", "--set", "device.gc.lo=4"]);
+    assert!(report.contains("device.gc.low"), "{report}");
+}
+
+#[test]
+fn a_changed_preset_is_not_said_to_be_fitted() {
+    let place = Place::new();
+    let note = |file: &str, more: &[&str]| {
+        place.put("point.csv", b"drive,offered\ns0,10000\n");
+        place.text(&[&RUN[..], &[file, "--points", "point.csv"], more].concat());
+        row(&place.json(file), "s0 10000", "read p50")["note"].as_str().map(String::from)
+    };
+    assert_eq!(note("fitted.json", &[]).as_deref(), Some("fitted"));
+    assert_eq!(note("changed.json", &["--set", "device.preempt.program=none"]), None);
+}
+
 #[test]
 fn the_cases_are_shown() {
     let text = Place::new().text(&["study", "show", "real-drives"]);

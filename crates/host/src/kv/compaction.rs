@@ -44,10 +44,10 @@ impl Engine {
     fn begin_compaction(&mut self) -> bool {
         match (self.settings.keep, self.flash.is_some()) {
             (_, true) => false,
-            (Keep::WhatIsUsed, _) => self.front.begin_compaction(CACHE_SHARE),
+            (Keep::WhatIsUsed, _) => self.front.begin_compaction(SHARE),
             (Keep::Everything, _) => {
-                self.front.begin_compaction(STORE_SHARE)
-                    || self.drop_some_expired() && self.front.begin_compaction(STORE_SHARE)
+                self.front.begin_compaction(SHARE)
+                    || self.drop_some_expired() && self.front.begin_compaction(SHARE)
             }
         }
     }
@@ -82,7 +82,6 @@ impl Engine {
 /// Segments that are compacted at most for one write. Records of more than an eighth of a segment may leave
 /// so much of each segment empty that little is gained.
 const MOST_COMPACTED: u32 = 32;
-/// A cache compacts segments of which one byte in this many is dead, and evicts if there are none.
-const CACHE_SHARE: usize = 8;
-/// Of a store, which would otherwise refuse new items.
-const STORE_SHARE: usize = 16;
+/// Segments are compacted of which one byte in this many is dead. A cache evicts if there are none, a store
+/// refuses new items.
+const SHARE: usize = 16;

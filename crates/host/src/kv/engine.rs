@@ -1,5 +1,6 @@
 //! The storage engine: items in memory and on flash, as a state machine without I/O.
 
+use super::admission::Admission;
 use super::damage::Damages;
 use super::fetch::Fetched;
 use super::flash::Flash;
@@ -37,6 +38,7 @@ pub struct Engine {
     pub(super) recovery: Option<Recovery>,
     pub(super) pool: Pool,
     pub(super) ghost: Ghost,
+    pub(super) admission: Admission,
     pub(super) now: Time,
     pub(super) unix: u32,
     pub(super) last_cas: u64,
@@ -177,9 +179,16 @@ pub struct TierFigures {
     pub expired_unfetched: u64,
     /// Bytes of records of the items read from flash.
     pub read_bytes: u64,
+    /// Items not admitted to flash that are shorter than [`super::AdmissionSettings::least_item`].
+    pub refused_small: u64,
+    /// Items not admitted to flash that expire before [`super::AdmissionSettings::least_ttl`].
+    pub refused_expiring: u64,
+    /// Items not admitted to flash because the write budget was used up.
+    pub refused_over_budget: u64,
 }
 
-counters!(TierFigures: evicted_unfetched, evicted_on_flash, expired_evicted, expired_unfetched, read_bytes);
+counters!(TierFigures: evicted_unfetched, evicted_on_flash, expired_evicted, expired_unfetched, read_bytes,
+    refused_small, refused_expiring, refused_over_budget);
 
 /// Use of the flash tier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -218,6 +227,7 @@ impl Engine {
             index: Index::new(settings.partition_bits(flash.as_ref().map_or(0, |flash| flash.log.bytes()))),
             front: Front::new(&settings),
             ghost: Ghost::new(settings.memory / GHOST_BYTES),
+            admission: Admission::new(settings.admission),
             settings,
             seed,
             flash,
@@ -245,6 +255,23 @@ impl Engine {
     /// The memory for items, for hints such as `madvise`.
     pub fn memory(&self) -> &[u8] {
         self.front.memory()
+    }
+
+    /// Limits the memory for items, to at most that of the settings. Memory beyond becomes free as items are
+    /// evicted. False, and nothing is changed, if that is more, or less than 16 of the largest items need.
+    pub fn set_memory_limit(&mut self, bytes: u64) -> bool {
+        let fits = self.may_evict() && bytes >= 16 * self.settings.most_item;
+        let was_set = fits && self.front.set_limit(bytes);
+        if was_set {
+            self.settings.memory = bytes;
+        }
+        was_set
+    }
+
+    /// Memory that was given up since the last call, piece by piece: its content is not needed, and its pages
+    /// may be returned to the system.
+    pub fn next_retired(&mut self) -> Option<&mut [u8]> {
+        self.front.next_retired()
     }
 
     /// Seed of the key hashes.
@@ -382,7 +409,7 @@ impl Engine {
         self.index.bytes()
     }
 
-    /// The settings that the engine was opened with.
+    /// The settings that the engine was opened with; the memory as limited since.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }

@@ -1,6 +1,7 @@
 //! Eviction from memory: which records stay, which move to flash, and which are dropped (S3-FIFO, Yang and
 //! others 2023).
 
+use super::admission::NotAdmitted;
 use super::engine::Engine;
 use super::front::{Emptying, Queue, Victim};
 use super::hash::KeyHash;
@@ -56,7 +57,9 @@ impl Engine {
         self.front.begin_eviction()
     }
 
-    /// Evicts a record from its segment (S3-FIFO, Yang and others 2023, algorithm 1).
+    /// Evicts a record from its segment (S3-FIFO, Yang and others 2023, algorithm 1). One read is enough to
+    /// leave the small queue for the main one; the algorithm asks for two, which finds fewer items (91.1
+    /// instead of 90.7 % in the first case of the tests in `quality.rs`).
     fn evict(&mut self, victim: Victim) {
         self.look_ahead();
         let Some((hash, entry, header)) = self.live(victim.unit) else { return };
@@ -65,7 +68,7 @@ impl Engine {
             return self.drop_expired(hash, entry);
         }
         let (stays, heat) = match victim.queue {
-            Queue::Small => (entry.heat > 1, 0),
+            Queue::Small => (entry.heat > 0, 0),
             Queue::Main => (entry.heat > 0, entry.heat.saturating_sub(1)),
         };
         if stays && self.move_within(hash, victim, heat) {
@@ -114,7 +117,8 @@ impl Engine {
             self.index.set(hash, Entry { place: Place::decode(header.home), heat: 0 });
             return;
         }
-        let is_admitted = victim.queue == Queue::Main || entry.heat > 0 || self.has_unused_flash();
+        let is_used = victim.queue == Queue::Main || entry.heat > 0 || self.has_unused_flash();
+        let is_admitted = is_used && self.admits(header);
         if is_admitted && let Some(place) = self.append_from_front(hash, victim.unit, AppendPurpose::User) {
             self.front.discard(victim.unit);
             self.index.set(hash, Entry { place, heat: 0 });
@@ -126,6 +130,18 @@ impl Engine {
         self.figures.evicted += 1;
         self.figures.not_admitted += u64::from(!is_admitted);
         self.tiers.evicted_unfetched += u64::from(!header.state.has(State::FETCHED));
+    }
+
+    /// True if an operator's bounds let an item onto flash. Those that they keep off are counted.
+    fn admits(&mut self, header: &Header) -> bool {
+        let refused = match self.admission.refuses(self.now, self.unix, header) {
+            None => return true,
+            Some(NotAdmitted::Small) => &mut self.tiers.refused_small,
+            Some(NotAdmitted::Expiring) => &mut self.tiers.refused_expiring,
+            Some(NotAdmitted::OverBudget) => &mut self.tiers.refused_over_budget,
+        };
+        *refused += u64::from(self.flash.is_some());
+        false
     }
 
     /// True while flash has unused segments: then every item is admitted.

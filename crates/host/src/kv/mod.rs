@@ -17,6 +17,7 @@
 //! This module is independent of the client protocol and of the number of drives: copies, the loss of a drive
 //! and the separation of reads from writes belong to the array below ([`crate::array`]).
 
+mod admission;
 mod check;
 mod compaction;
 #[macro_use]
@@ -44,6 +45,7 @@ mod settings;
 mod versions;
 mod writing;
 
+pub use admission::AdmissionSettings;
 pub use damage::{Damage, DamageKind, Doubt, MOST_DAMAGES};
 pub use engine::{
     Change, Content, Engine, Figures, FlashUse, Lookup, PREFETCH_MAX, Put, Refused, TierFigures,

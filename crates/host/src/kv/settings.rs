@@ -1,5 +1,6 @@
 //! Settings of the storage engine.
 
+use super::admission::AdmissionSettings;
 use super::log::LEAST_SEGMENTS;
 use super::place::UNIT;
 use super::record::Header;
@@ -20,6 +21,8 @@ pub struct Settings {
     pub may_evict_store: bool,
     /// When items are appended to the log.
     pub append: Append,
+    /// Bounds on what a cache appends when items leave memory.
+    pub admission: AdmissionSettings,
     /// Length of a segment of the log on flash, in blocks of 4 KiB.
     pub segment_blocks: u32,
     /// Longest time that appended data waits in memory for more to share its write.
@@ -53,6 +56,7 @@ impl Default for Settings {
             keep: Keep::WhatIsUsed,
             may_evict_store: false,
             append: Append::OnLeaving,
+            admission: AdmissionSettings::default(),
             segment_blocks: 1024,
             patience: Nanos::millis(100),
         }

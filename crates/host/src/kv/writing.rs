@@ -41,7 +41,7 @@ impl Engine {
             cas,
             home: 0,
         };
-        let unit = self.place_in_front(&header, hash)?;
+        let unit = self.place_in_front(&header, hash, before)?;
         // Making room may have moved or evicted the previous record.
         let before = self.index.find(hash);
         self.front.begin(unit, &header, key);
@@ -95,8 +95,14 @@ impl Engine {
         value[at..at + added.len()].copy_from_slice(added);
     }
 
-    /// Reserves memory for a record.
-    fn place_in_front(&mut self, header: &Header, hash: KeyHash) -> Result<FrontUnit, Refused> {
+    /// Reserves memory for a record: in the queue of the one that it replaces, as S3-FIFO has it, where a
+    /// write to an item that is there moves it no more than a read.
+    fn place_in_front(
+        &mut self,
+        header: &Header,
+        hash: KeyHash,
+        before: Option<Entry>,
+    ) -> Result<FrontUnit, Refused> {
         let bytes = header.record_bytes();
         if bytes > self.settings.most_item {
             return Err(Refused::TooLarge);
@@ -104,7 +110,11 @@ impl Engine {
         if self.settings.writes_at_once() && self.flash.as_ref().is_some_and(|flash| flash.log.is_busy()) {
             return Err(Refused::Busy);
         }
-        let queue = if self.ghost.recall(hash) { Queue::Main } else { Queue::Small };
+        let queue = match before {
+            Some(Entry { place: Place::Front { unit }, .. }) => self.front.queue_of(unit),
+            _ if self.ghost.recall(hash) => Queue::Main,
+            _ => Queue::Small,
+        };
         self.make_room(bytes);
         self.reserve_now(queue, bytes)
     }
@@ -158,6 +168,7 @@ impl Engine {
         let record = Record { header, key: item.key, value: item.value, hash };
         let place = flash.log.append(self.now, &record, purpose, &mut self.pool)?;
         self.figures.written += header.record_bytes();
+        self.admission.note_written(header.record_bytes());
         Some(place)
     }
 

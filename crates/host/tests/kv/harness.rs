@@ -47,6 +47,7 @@ pub(super) fn settings(keep: Keep) -> Settings {
         keep,
         may_evict_store: false,
         append: Append::OnLeaving,
+        admission: kv::AdmissionSettings::default(),
         segment_blocks: 16,
         patience: Nanos::millis(5),
     }

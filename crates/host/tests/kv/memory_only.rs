@@ -227,3 +227,40 @@ fn items_are_those_of_a_map_whatever_is_moved() {
         }
     }
 }
+
+#[test]
+fn a_limit_on_memory_takes_effect_as_items_come_and_is_taken_back() {
+    let mut cache = Cache::new(Keep::WhatIsUsed);
+    let put = |cache: &mut Cache, from: u64, count: u64| {
+        for number in from..from + count {
+            cache.put(&format!("key-{number}"), value(number, 1000), 0).expect("a cache has room");
+        }
+        cache.engine.memory_used()
+    };
+    let full = put(&mut cache, 0, 2 * MEMORY / 1056);
+    assert!(full > MEMORY * 9 / 10, "{full}");
+    assert!(!cache.engine.set_memory_limit(MEMORY + 1), "more than it was opened with");
+    assert!(!cache.engine.set_memory_limit(15 * MOST_ITEM), "less than its largest items need");
+    assert!(cache.engine.set_memory_limit(MEMORY / 4));
+    // Overwriting leaves dead records, whose segments are compacted meanwhile.
+    let mut random = Stream::new(3, "overwrites");
+    for version in 0..MEMORY / 1056 {
+        let key = format!("key-{}", 2 * MEMORY / 1056 - 1 - random.below(10_000));
+        cache.put(&key, value(version, 1000), 0).expect("a cache has room");
+    }
+    let small = put(&mut cache, 1_000_000, 2 * MEMORY / 1056);
+    assert!((MEMORY / 5..=MEMORY / 4).contains(&small), "{small}");
+    let mut returned = 0;
+    while let Some(memory) = cache.engine.next_retired() {
+        memory.fill(0xff);
+        returned += memory.len() as u64;
+    }
+    assert_eq!(returned, MEMORY * 3 / 4);
+    cache.engine.check().expect("it is consistent");
+    cache.engine.flush_all().expect("there is no disk");
+    assert!(cache.engine.set_memory_limit(MEMORY));
+    let full = put(&mut cache, 2_000_000, 2 * MEMORY / 1056);
+    assert!(full > MEMORY * 9 / 10, "{full}");
+    assert!(cache.engine.next_retired().is_none());
+    cache.engine.check().expect("it is consistent");
+}

@@ -1,5 +1,6 @@
 //! The key-value engine against a map, on a disk that completes requests in any order and loses power.
 
+mod admitted;
 mod behind;
 mod damage;
 pub(crate) mod disk;
@@ -7,6 +8,7 @@ mod harness;
 mod memory_only;
 mod model;
 mod opening;
+mod quality;
 mod random;
 mod recovering;
 mod wrong;

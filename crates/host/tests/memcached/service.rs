@@ -50,6 +50,7 @@ impl Client {
             keep: Keep::Everything,
             may_evict_store: false,
             append: Append::AtOnce,
+            admission: tailcut_host::kv::AdmissionSettings::default(),
             segment_blocks: if place == Where::SmallSegments { 32 } else { 1024 },
             patience: Nanos::millis(1),
         };

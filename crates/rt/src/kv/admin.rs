@@ -167,6 +167,14 @@ fn count_sums(sums: &Sums, metrics: &mut Metrics) {
     for (why, count) in [("too_large", asked.store_too_large), ("no_room", asked.store_no_memory)] {
         metrics.add(Kind::Counter, "kv_refused_total", "Values not stored.", &[("why", why)], count as f64);
     }
+    for (why, count) in [
+        ("size", sums.tiers.refused_small),
+        ("ttl", sums.tiers.refused_expiring),
+        ("write_budget", sums.tiers.refused_over_budget),
+    ] {
+        let help = "Items that a bound on writes to flash kept off it.";
+        metrics.add(Kind::Counter, "kv_flash_refused_total", help, &[("why", why)], count as f64);
+    }
     for (name, help, count) in [
         ("kv_misses_total", "Keys asked for that were not there.", asked.gets() - asked.gets_found()),
         ("kv_evictions_total", "Items evicted.", done.evicted),

@@ -4,7 +4,7 @@ use super::content::{KEY_BYTES, LEAST_VALUE};
 use tailcut_base::Nanos;
 use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 use tailcut_base::quantity::exact_bytes;
-use tailcut_host::kv::{Append, Header, Keep, Settings, UNIT};
+use tailcut_host::kv::{AdmissionSettings, Append, Header, Keep, Settings, UNIT};
 use tailcut_host::{BLOCK_BYTES, Disk};
 use tailcut_workload::Problem;
 
@@ -33,6 +33,8 @@ pub struct KvConfig {
     pub memory: u64,
     /// Whether the server is a store that keeps everything, or a cache that evicts cold items.
     pub keep: Kept,
+    /// Most bytes of records that a cache writes to flash in a day, copies included; 0 for no bound.
+    pub write_budget: u64,
     /// Whether a `set` is durable when it is acknowledged.
     pub durable: bool,
     /// Bytes of the storage that hold items, from its beginning; 0 for all that is prepared.
@@ -65,6 +67,7 @@ impl Default for KvConfig {
             connections: 64,
             memory: 16 << 20,
             keep: Kept::Everything,
+            write_budget: 0,
             durable: false,
             space: 0,
             segment: 4 << 20,
@@ -98,6 +101,10 @@ impl Configure for KvConfig {
                 visit.problem("memory", format!("{message}; see kv.value, kv.memory and kv.segment"));
             }
         }
+        if self.write_budget > 0 && self.keep == Kept::Everything {
+            let message = "a store writes every item; set kv.keep = \"what-is-used\", or write_budget = 0";
+            visit.problem("write_budget", message.into());
+        }
         if !self.segment.is_multiple_of(BLOCK_BYTES) {
             visit.problem("segment", "a segment is made of blocks of 4KiB; set 4MiB, say".into());
         }
@@ -121,6 +128,13 @@ impl KvConfig {
             "Whether it is a store that keeps everything, each item on flash at once, or a cache that gives \
                 up what nobody asks for.",
             &mut self.keep,
+        );
+        visit.bytes(
+            "write_budget",
+            "Most bytes that a cache writes to flash in a day, copies that make room included; a minute's share \
+                at once. 0 for no bound.",
+            &mut self.write_budget,
+            0..=1 << 60,
         );
         visit.flag("durable", "What is set is durable when it is acknowledged.", &mut self.durable);
         visit.bytes(
@@ -190,6 +204,7 @@ impl KvConfig {
                 Kept::WhatIsUsed => Keep::WhatIsUsed,
             },
             append: Append::OnLeaving,
+            admission: AdmissionSettings { daily_bytes: self.write_budget, ..AdmissionSettings::default() },
             segment_blocks: (self.segment / BLOCK_BYTES) as u32,
             ..Settings::default()
         }

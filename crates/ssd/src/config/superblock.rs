@@ -82,13 +82,18 @@ impl SsdConfig {
         if self.maps_by_superblock() { self.superblock.sense } else { 1 }
     }
 
-    /// The same drive with a part of its superblocks, one in `parts`, and of its capacity: each superblock is
-    /// as large and collected as often as that of the whole drive, because the share of pages that can hold
-    /// data without being of the host is the same. The superblocks that are open or kept free do not become
-    /// fewer, so the spare share of a smaller drive is larger.
+    /// The same drive with a part of its superblocks, one in `parts`, and of its capacity.
     pub fn at_scale(&self, parts: u32) -> SsdConfig {
+        self.with_blocks((self.geometry.blocks / parts).max(1))
+    }
+
+    /// The same drive with this many blocks of each plane, and more or less capacity: each superblock is as
+    /// large and collected as often as before, because the share of pages that can hold data without being of
+    /// the host is the same. The superblocks that are open or kept free do not become fewer or more, so the
+    /// spare share of a smaller drive is larger.
+    pub fn with_blocks(&self, blocks: u32) -> SsdConfig {
         let mut scaled = self.clone();
-        scaled.geometry.blocks = (self.geometry.blocks / parts).max(1);
+        scaled.geometry.blocks = blocks;
         let in_use = |blocks: u32| f64::from(blocks.saturating_sub(self.superblocks_kept()).max(1));
         let user = 1.0 - f64::from(self.ftl.spare) / 1e6;
         let pages = user * f64::from(self.geometry.blocks) / in_use(self.geometry.blocks);

@@ -20,7 +20,7 @@ use super::backed::{Backed, Backing};
 use super::plan::{KvKeep, Plan};
 use super::subject::Subject;
 use tailcut_base::{Nanos, Status, Time};
-use tailcut_host::kv::{Append, Engine, Keep, OpenMode, Opening, Settings, WriteNumber};
+use tailcut_host::kv::{AdmissionSettings, Append, Engine, Keep, OpenMode, Opening, Settings, WriteNumber};
 use tailcut_host::{Bytes, Disk, Request};
 
 /// A key-value engine over an array or a drive.
@@ -168,6 +168,12 @@ pub(crate) fn settings(plan: &Plan) -> Settings {
         keep,
         may_evict_store: false,
         append,
+        // Of a cache some have bounds, which a run of seconds reaches.
+        admission: AdmissionSettings {
+            daily_bytes: if plan.seed.is_multiple_of(3) { 1 << 28 } else { 0 },
+            least_ttl: if plan.seed.is_multiple_of(5) { 30 } else { 0 },
+            least_item: 0,
+        },
         segment_blocks: plan.kv_segment,
         patience: if plan.seed.is_multiple_of(2) { PATIENCE } else { LONG_PATIENCE },
     }

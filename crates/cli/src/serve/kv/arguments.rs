@@ -6,6 +6,7 @@ use clap::{ArgAction, Args, ValueEnum};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use tailcut_base::{BadValue, Nanos};
+use tailcut_host::kv::AdmissionSettings;
 
 /// `tailcut serve kv`.
 #[derive(Debug, Args)]
@@ -106,6 +107,19 @@ pub struct KvArguments {
     /// At most half of -m.
     #[arg(short = 'I', long, value_name = "SIZE", default_value = "1m", value_parser = item_size)]
     pub max_item_size: u64,
+    /// Keep items smaller than this off flash, such as 512
+    ///
+    /// The same as memcached's -o ext_item_size=BYTES.
+    #[arg(hide_short_help = true, long, value_name = "SIZE", value_parser = flash_item)]
+    flash_item_size: Option<u64>,
+    /// Keep items off flash that expire in less than this many seconds
+    #[arg(hide_short_help = true, long, value_name = "SECONDS")]
+    flash_ttl: Option<u32>,
+    /// Write at most this much to flash in a day, such as 500g: drive life in exchange for hits
+    ///
+    /// Copies that make room count. A minute's share may be written at once.
+    #[arg(hide_short_help = true, long, value_name = "SIZE", value_parser = daily)]
+    flash_writes: Option<u64>,
     /// Return an error instead of evicting items when memory is full
     #[arg(short = 'M', long)]
     pub disable_evictions: bool,
@@ -185,6 +199,23 @@ impl KvArguments {
     /// The folder of the certificates for TLS, and whether clients must present one.
     pub fn tls_certificates(&self) -> Option<(&Path, bool)> {
         self.tls_certificates.as_deref().map(|folder| (folder, self.tls_verify_peer))
+    }
+
+    /// Bounds on what a cache writes to flash, and the option that sets one.
+    pub fn admission(&self) -> (AdmissionSettings, Option<&'static str>) {
+        let extended = self.extended.iter().find_map(|option| option.strip_prefix("ext_item_size="));
+        let extended = extended.and_then(|bytes| bytes.parse().ok());
+        let settings = AdmissionSettings {
+            least_item: self.flash_item_size.or(extended).unwrap_or(0),
+            least_ttl: self.flash_ttl.unwrap_or(0),
+            daily_bytes: self.flash_writes.unwrap_or(0),
+        };
+        let given = [
+            (self.flash_item_size.is_some(), "--flash-item-size"),
+            (self.flash_ttl.is_some(), "--flash-ttl"),
+            (self.flash_writes.is_some(), "--flash-writes"),
+        ];
+        (settings, given.into_iter().find_map(|(is_given, option)| is_given.then_some(option)))
     }
 
     /// Bytes of memory for clients.
@@ -334,6 +365,16 @@ fn octal(text: &str) -> Result<u32, BadValue> {
 fn item_size(text: &str) -> Result<u64, BadValue> {
     let bytes = size(text).filter(|bytes| (1024..=1 << 30).contains(bytes));
     bytes.ok_or_else(|| BadValue::new("write a size from 1k to 1024m, such as 512k or 2m"))
+}
+
+fn flash_item(text: &str) -> Result<u64, BadValue> {
+    let bytes = size(text).filter(|bytes| (1..=1 << 30).contains(bytes));
+    bytes.ok_or_else(|| BadValue::new("write a size from 1 to 1024m, such as 512 or 4k"))
+}
+
+fn daily(text: &str) -> Result<u64, BadValue> {
+    let bytes = size(text).filter(|bytes| (1 << 20..=1 << 50).contains(bytes));
+    bytes.ok_or_else(|| BadValue::new("write a size from 1m to 1048576g, such as 500g"))
 }
 
 fn client_memory(text: &str) -> Result<u64, BadValue> {

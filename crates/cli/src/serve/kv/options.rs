@@ -60,6 +60,10 @@ impl Options {
                     "-o {name}: memory for clients has one limit here; take --client-memory SIZE"
                 )));
             }
+            "ext_item_size" if value.parse::<u64>().is_ok() => {}
+            "ext_item_size" => {
+                return Err(BadValue::new("-o ext_item_size: write bytes, such as ext_item_size=512"));
+            }
             "ext_path" => return Err(BadValue::new(flash_file(value))),
             _ if name.starts_with("ext_") => {
                 self.notes

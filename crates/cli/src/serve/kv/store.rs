@@ -8,7 +8,7 @@ use crate::serve::drive::{Served, consent, load, refuse_duplicates};
 use std::fmt;
 use tailcut_host::BLOCK_BYTES;
 use tailcut_host::array::LayoutKind;
-use tailcut_host::kv::{Append, Engine, Keep, Settings};
+use tailcut_host::kv::{AdmissionSettings, Append, Engine, Keep, Settings};
 use tailcut_rt::any::BuildError;
 use tailcut_rt::kv::StoreMode;
 use tailcut_rt::kv::finding::{self, CannotFind};
@@ -85,7 +85,10 @@ impl Store {
 
     /// The settings of each of `parts` parts.
     fn each_of(&self, parts: u32) -> Settings {
-        Settings { memory: self.settings.memory / u64::from(parts), ..self.settings }
+        let Settings { memory, admission, .. } = self.settings;
+        let daily_bytes = admission.daily_bytes.div_ceil(parts.into());
+        let admission = AdmissionSettings { daily_bytes, ..admission };
+        Settings { memory: memory / u64::from(parts), admission, ..self.settings }
     }
 
     /// The description of the store, in words.
@@ -167,10 +170,18 @@ fn settings(arguments: &KvArguments) -> Result<Settings, Failure> {
     // Writing items as they leave memory is soon enough for a cache, unless clients wait until they are
     // durable.
     let append = if arguments.durable { Append::AtOnce } else { Append::OnLeaving };
+    let (admission, option) = arguments.admission();
+    let writes_all = arguments.disable_evictions || arguments.durable;
+    if let Some(option) = option.filter(|_| writes_all || arguments.memory_only) {
+        let why = if writes_all { "-M and --durable write every item" } else { "--memory-only has no flash" };
+        return Err(Failure::Input(format!(
+            "{option}: {why}; leave it out, or serve a cache in front of flash"
+        )));
+    }
     let defaults = Settings::default();
     let segment_blocks = defaults.segment_blocks.max(for_items);
     let may_evict_store = arguments.force;
-    Ok(Settings { memory, most_item, keep, may_evict_store, append, segment_blocks, ..defaults })
+    Ok(Settings { memory, most_item, keep, may_evict_store, append, admission, segment_blocks, ..defaults })
 }
 
 /// A note if items of the largest size need more memory than `-m`.

@@ -299,6 +299,17 @@ pub(super) const BASES: &[(&str, &[&[&str]])] = &[
             "run.requests=20000",
         ]],
     ),
+    (
+        "cache",
+        &[&[
+            "kv.enabled=true",
+            "kv.items=4000",
+            "kv.memory=1MiB",
+            "kv.segment=256KiB",
+            "kv.keep=what-is-used",
+            "kv.write_budget=1GiB",
+        ]],
+    ),
     ("server", &[&["kv.enabled=true", "kv.items=2000", "kv.memory=1MiB", "kv.segment=256KiB"]]),
     (
         "store",

@@ -11,7 +11,7 @@ impl Front {
     /// segments, and what they leave of these is dead.
     pub(in crate::kv) fn check(&self, live: impl Iterator<Item = FrontUnit>) -> Result<(), String> {
         let mut owners: IdVec<FrontSegment, u32> = IdVec::filled(self.fills.len(), 0);
-        for &segment in self.small.iter().chain(&self.main).chain(&self.free) {
+        for &segment in self.small.iter().chain(&self.main).chain(&self.free).chain(&self.retired) {
             owners[segment] += 1;
         }
         for (segment, &owners) in owners.iter_enumerated() {
@@ -20,7 +20,7 @@ impl Front {
             ensure!(fill as usize <= self.segment, "segment {segment} of the memory has {fill} bytes");
             ensure!(dead <= fill, "{dead} of {fill} bytes of segment {segment} of the memory are dead");
         }
-        for &segment in &self.free {
+        for &segment in self.free.iter().chain(&self.retired) {
             let fill = self.fills[segment];
             ensure!(fill == 0, "segment {segment} of the memory is free, and has {fill} bytes");
         }

@@ -2,11 +2,12 @@
 //!
 //! A segment is filled from start to end and emptied as a whole, so there is no allocator. There are two
 //! queues of segments (S3-FIFO, Yang and others 2023): new items enter the *small* queue, a tenth of the
-//! memory, and only those read more than once there move to the *main* queue. A segment is emptied either by
+//! memory, and only those read there move to the *main* queue. A segment is emptied either by
 //! eviction, oldest first, or by compaction, which moves its live records together with those of other
 //! segments and keeps their age. The front yields [`Victim`]s one by one; the caller moves or drops each.
 
 mod check;
+mod limit;
 
 use super::item::{Item, Value};
 use super::place::{FrontUnit, UNIT};
@@ -27,9 +28,17 @@ pub struct Front {
     fills: IdVec<FrontSegment, u32>,
     /// Bytes of each segment's dead records: those replaced, removed or moved since.
     dead: IdVec<FrontSegment, u32>,
+    /// The queue of each segment that is not free.
+    queue_of: IdVec<FrontSegment, Queue>,
     small: VecDeque<FrontSegment>,
     main: VecDeque<FrontSegment>,
     free: Vec<FrontSegment>,
+    /// Segments beyond the limit on memory, in which nothing is.
+    retired: Vec<FrontSegment>,
+    /// Segments that may be in use or free.
+    limit: usize,
+    /// Retired segments whose memory was not returned to the system yet.
+    unreturned: Vec<FrontSegment>,
     /// The segment being emptied.
     cursor: Option<Cursor>,
     /// The segments of the two queues to which compaction moves records.
@@ -48,7 +57,7 @@ tailcut_base::id! {
 pub enum Queue {
     /// The queue of new items (S3-FIFO).
     Small,
-    /// Items that were read repeatedly while in the small queue.
+    /// Items that were read while in the small queue.
     Main,
 }
 
@@ -100,9 +109,13 @@ impl Front {
             segment: to_usize(segment),
             fills: IdVec::filled(to_usize(segments), 0),
             dead: IdVec::filled(to_usize(segments), 0),
+            queue_of: IdVec::filled(to_usize(segments), Queue::Small),
             small: VecDeque::new(),
             main: VecDeque::new(),
             free: FrontSegment::first(to_usize(segments)).rev().collect(),
+            retired: Vec::new(),
+            limit: to_usize(segments),
+            unreturned: Vec::new(),
             cursor: None,
             gathering: [None; 2],
             search: (FrontSegment::new(0), 0),
@@ -114,9 +127,9 @@ impl Front {
         &self.memory
     }
 
-    /// Size of the memory in bytes.
+    /// Size of the memory in bytes, as limited.
     pub fn bytes(&self) -> u64 {
-        self.memory.len() as u64
+        (self.limit * self.segment) as u64
     }
 
     /// Bytes of records that are neither replaced nor removed, in all segments.
@@ -133,10 +146,16 @@ impl Front {
         debug_assert!(self.dead[segment] <= self.fills[segment]);
     }
 
+    /// The queue that the record at `unit` is in.
+    #[inline]
+    pub fn queue_of(&self, unit: FrontUnit) -> Queue {
+        self.queue_of[FrontSegment::new(to_u32(at(unit) / self.segment))]
+    }
+
     /// True if free segments are so few that records should be evicted.
     #[inline]
     pub fn is_short(&self) -> bool {
-        self.free.len() <= RESERVE
+        self.free.len() <= RESERVE || self.active() > self.limit
     }
 
     /// Reserves room for a record of `bytes` bytes. None until a segment is freed. Records moved within the
@@ -154,6 +173,7 @@ impl Front {
             None if is_moved || self.free.len() > RESERVE / 2 => {
                 let segment = self.free.pop()?;
                 self.queue(queue).push_back(segment);
+                self.queue_of[segment] = queue;
                 segment
             }
             None => return None,
@@ -173,6 +193,7 @@ impl Front {
                 let segment = self.free.pop()?;
                 let place = self.place_of(victim, queue);
                 self.queue(queue).insert(place, segment);
+                self.queue_of[segment] = queue;
                 self.gathering[queue as usize] = Some(segment);
                 segment
             }
@@ -240,6 +261,7 @@ impl Front {
             self.search.1 = 0;
         }
         self.free.push(segment);
+        self.retire_free();
         None
     }
 
@@ -295,7 +317,7 @@ impl Front {
     }
 
     fn oldest(&self) -> Option<Cursor> {
-        let total = self.fills.len() - self.free.len();
+        let total = self.active() - self.free.len();
         let is_small = self.small.len() * SMALL_SHARE > total || self.main.is_empty();
         let queue = if is_small { Queue::Small } else { Queue::Main };
         let oldest = if is_small { self.small.front() } else { self.main.front() };
@@ -389,7 +411,8 @@ impl Front {
         self.gathering = [None; 2];
         self.search.1 = 0;
         self.fills.iter_mut().chain(self.dead.iter_mut()).for_each(|bytes| *bytes = 0);
-        self.free = self.fills.ids().rev().collect();
+        self.free = self.fills.ids().rev().filter(|segment| !self.retired.contains(segment)).collect();
+        self.retire_free();
     }
 }
 
@@ -409,9 +432,9 @@ const SEARCHED: u32 = 256;
 const LEAD: u32 = 4;
 /// Bytes of a segment to process per byte to be freed by eviction: at least half of each segment is freed.
 const EVICTION_PACE: u64 = 2;
-/// Number of free segments at which eviction begins. Only moved records may use half of them: two, as a large
-/// record may leave the rest of a segment empty.
-const RESERVE: usize = 4;
+/// Number of free segments at which eviction begins: one for new records, and one that only moved records may
+/// use. What is moved out of a segment fits in one other, so that emptying a segment never needs a second.
+const RESERVE: usize = 2;
 /// The small queue has a tenth of the memory (S3-FIFO, §4.1).
 const SMALL_SHARE: usize = 10;
 

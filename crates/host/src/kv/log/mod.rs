@@ -55,6 +55,8 @@ pub struct Log {
     /// Full segments whose tombstones may still be needed, ordered by the sequence up to which these
     /// invalidate records.
     with_tombstones: BTreeSet<(u64, SegmentId)>,
+    /// Full segments by when their last record expires, without those that never do.
+    by_expiry: BTreeSet<(u32, SegmentId)>,
     /// Full segments whose writes have not all completed.
     resting: Vec<Resting>,
     next_sequence: u64,
@@ -162,6 +164,7 @@ impl Log {
             victims: 0,
             ranks: vec![Vec::new(); RANKS],
             with_tombstones: BTreeSet::new(),
+            by_expiry: BTreeSet::new(),
             resting: Vec::new(),
             next_sequence: u64::from(run) << 32 | 1,
             undurable: VecDeque::new(),
@@ -205,6 +208,9 @@ impl Log {
         segment.records += 1;
         let is_tombstone = record.header.state.has(State::TOMBSTONE);
         segment.valid += u32::from(!is_tombstone);
+        if !is_tombstone {
+            segment.note_expiry(record.header.expires);
+        }
         segment.tombstones += u32::from(is_tombstone);
         if open.complete().len() >= self.chunk {
             self.write_out();
@@ -300,7 +306,7 @@ impl Log {
             self.write(kind, first + (part * self.chunk) as u64, data, open.opened);
         }
         self.full.push_back(open.number);
-        self.note_tombstones(open.number);
+        self.note_full(open.number);
         let last = self.settling.issued();
         self.undurable.push_back(Undurable { number, sequence, last, records });
         self.resting.push(Resting { number: open.number, blocks: open.blocks, last });

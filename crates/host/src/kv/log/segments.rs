@@ -52,6 +52,9 @@ pub(super) struct Segment {
     pub buried: u64,
     /// Number of tombstones among the records.
     pub tombstones: u32,
+    /// When the last of its records expires, in seconds of Unix time: [`NEVER`] if one never does, 0 if that
+    /// is not known.
+    expires: u32,
     /// Its tombstones may still be needed; they then count as valid records.
     needs_tombstones: bool,
     /// It is being reclaimed.
@@ -68,6 +71,11 @@ impl Segment {
 }
 
 impl Segment {
+    /// A record that expires then is appended, or found by recovery; 0 for never.
+    pub(super) fn note_expiry(&mut self, expires: u32) {
+        self.expires = self.expires.max(if expires == 0 { NEVER } else { expires });
+    }
+
     /// Share of its valid records in thousandths, rounded down.
     fn share(&self) -> u32 {
         let kept = self.valid + if self.needs_tombstones { self.tombstones } else { 0 };
@@ -151,6 +159,15 @@ impl Log {
         oldest.filter(|&number| !self.is_resting(number))
     }
 
+    /// A full segment of which every record has expired at `unix`, in seconds of Unix time, that is
+    /// completely written and not being reclaimed. Among several the one that expired first.
+    pub fn expired(&self, unix: u32) -> Option<SegmentId> {
+        let expired = self.by_expiry.range(..=(unix, SegmentId::new(u32::MAX)));
+        let mut free =
+            expired.filter(|(_, number)| !self.segments[*number].is_victim && !self.is_resting(*number));
+        free.next().map(|&(_, number)| number)
+    }
+
     /// A full segment with about the smallest share of valid records, if that is below `share` thousandths.
     pub fn emptiest_below(&mut self, share: u32) -> Option<SegmentId> {
         let last = share as usize * (RANKS - 1) / 1000;
@@ -172,9 +189,13 @@ impl Log {
         None
     }
 
-    /// Registers the tombstones of a segment that became full.
-    pub(super) fn note_tombstones(&mut self, number: SegmentId) {
+    /// Registers a segment that became full: its tombstones, and when its records expire.
+    pub(super) fn note_full(&mut self, number: SegmentId) {
         let segment = &mut self.segments[number];
+        // 0 is not known: the records were found without the summary.
+        if (1..NEVER).contains(&segment.expires) {
+            self.by_expiry.insert((segment.expires, number));
+        }
         segment.needs_tombstones = segment.tombstones > 0;
         if segment.needs_tombstones {
             self.with_tombstones.insert((segment.buried, number));
@@ -233,6 +254,7 @@ impl Log {
         let segment = &mut self.segments[number];
         assert!(segment.readers == 0, "nobody reads a segment that is free");
         self.with_tombstones.remove(&(segment.buried, number));
+        self.by_expiry.remove(&(segment.expires, number));
         *segment = Segment::default();
         match self.full.front() {
             Some(&oldest) if oldest == number => drop(self.full.pop_front()),
@@ -255,11 +277,16 @@ impl Log {
         self.free = numbers.filter(|&number| self.segments[number].sequence == 0).collect();
     }
 
+    /// Recovery has found a record that is no tombstone.
+    pub fn note_expiry(&mut self, number: SegmentId, expires: u32) {
+        self.segments[number].note_expiry(expires);
+    }
+
     /// Recovery has processed a whole segment, which has `records` records, `tombstones` of them tombstones.
     pub fn note_recovered(&mut self, number: SegmentId, (records, tombstones): (u32, u32), buried: u64) {
         let segment = &mut self.segments[number];
         (segment.records, segment.tombstones, segment.buried) = (records, tombstones, buried);
-        self.note_tombstones(number);
+        self.note_full(number);
     }
 
     /// Recovery has processed all segments.
@@ -271,7 +298,7 @@ impl Log {
     pub(super) fn void_all(&mut self) {
         self.segments.iter_mut().for_each(|segment| segment.valid = 0);
         for at in 0..self.full.len() {
-            self.note_tombstones(self.full[at]);
+            self.note_full(self.full[at]);
         }
         self.drop_tombstones();
     }
@@ -326,6 +353,8 @@ impl Room {
     }
 }
 
+/// When a record without a time to live expires.
+const NEVER: u32 = u32::MAX;
 /// One in this many segments is kept free in addition to the reserve, so that several can be reclaimed under
 /// user load.
 const AHEAD_SHARE: usize = 16;

@@ -263,6 +263,7 @@ impl Engine {
             flash.log.forget(unit);
         }
         self.figures.copied += header.record_bytes();
+        self.admission.note_written(header.record_bytes());
         true
     }
 }

@@ -9,9 +9,10 @@
 //! idle. So several victims are in progress at a time, more the fewer segments are free, and share flushes.
 //! Records to copy are read together with their neighbours.
 //!
-//! A cache evicts the oldest segment and keeps records read since they were written (FIFO with reinsertion,
-//! the main queue of S3-FIFO), at most half of it. A store picks the segment with the fewest valid records
-//! (greedy) and keeps those. Expired records are not even read.
+//! A cache first empties segments of which every record has expired or was replaced. Then it evicts the
+//! oldest segment and keeps records read since they were written (FIFO with reinsertion, the main queue of
+//! S3-FIFO), at most half of it. A store picks the segment with the fewest valid records (greedy) and keeps
+//! those. Expired records are not even read.
 
 mod copying;
 mod steps;
@@ -172,7 +173,7 @@ impl Engine {
     fn advance_victim(&mut self, slot: usize) -> bool {
         let Some(flash) = &mut self.flash else { return false };
         match flash.reclaims[slot].step {
-            Step::Idle => flash.begin(slot, self.settings.keep),
+            Step::Idle => flash.begin(slot, self.settings.keep, self.unix),
             Step::Copying => self.copy_some(slot),
             Step::Settling(point) if flash.log.durable() >= point => {
                 flash.erase(slot);
@@ -349,3 +350,5 @@ const RUN_BLOCKS: u64 = 4;
 const OLDEST_EVERY: u64 = 4;
 /// Share of valid records in thousandths: a store is full when even its emptiest segment reaches it.
 const FULL_SHARE: u32 = 950;
+/// Share of valid records in thousandths below which a segment counts as dead.
+const DEAD: u32 = 1;

@@ -6,7 +6,7 @@ use super::super::log::WriteNumber;
 use super::super::log::format::{End, summary_blocks};
 use super::super::log::format::{Entry, is_summary};
 use super::super::settings::Keep;
-use super::{FULL_SHARE, OLDEST_EVERY, Part, Reclaim, Run, Step, entries_in};
+use super::{DEAD, FULL_SHARE, OLDEST_EVERY, Part, Reclaim, Run, Step, entries_in};
 use crate::block::Bytes;
 use crate::disk::{BLOCK_BYTES, Mirror};
 use crate::mutation::{Invariant, holds};
@@ -25,14 +25,17 @@ impl Flash {
     }
 
     /// Chooses a victim if free segments are short; false if there is none.
-    pub(super) fn begin(&mut self, slot: usize, keep: Keep) -> bool {
+    pub(super) fn begin(&mut self, slot: usize, keep: Keep, unix: u32) -> bool {
         let under_way = self.reclaims.under_way();
         if !self.wants_victim(under_way) {
             return false;
         }
         let taken = self.reclaims.taken;
         let victim = match keep {
-            Keep::WhatIsUsed => self.log.oldest(),
+            // A segment without live records costs no item.
+            Keep::WhatIsUsed => {
+                self.log.expired(unix).or_else(|| self.log.emptiest_below(DEAD)).or_else(|| self.log.oldest())
+            }
             Keep::Everything => self.log.emptiest_below(FULL_SHARE).map(|emptiest| {
                 // Tombstones are needed while older segments exist, so the oldest is chosen from time to
                 // time.

@@ -441,6 +441,7 @@ impl Engine {
                 }
                 continue;
             }
+            flash.log.note_expiry(number, entry.expires);
             let place = number.place_of(segment_blocks, entry.range());
             let Place::Log { unit, .. } = place else { continue };
             if !is_gone && self.index.enter(entry.hash, Known { place, heat: 0 }) {

@@ -131,6 +131,9 @@ impl<'a> ServerProperties<'a> {
             ("extstore_bytes_read", sums.tiers.read_bytes),
             ("extstore_bytes_copied", figures.copied),
             ("extstore_bytes_used", flash.used_segments * flash.segment_bytes),
+            ("flash_refused_size", sums.tiers.refused_small),
+            ("flash_refused_ttl", sums.tiers.refused_expiring),
+            ("flash_refused_write_budget", sums.tiers.refused_over_budget),
             ("extstore_limit_maxbytes", (flash.free_segments + flash.used_segments) * flash.segment_bytes),
         ];
         lines.iter().for_each(|(name, value)| reply::stat_number(out, name, *value));

@@ -125,8 +125,12 @@ impl Session {
             }
             Command::Shutdown(_) => self.closing = Some(Reason::Shutdown),
             Command::Version => reply::version(self.tail(), VERSION),
-            // The memory limit is fixed at startup.
-            Command::MemoryLimit(limit) => reply::memory_limit(self.tail(), false, limit.noreply),
+            Command::MemoryLimit(limit) => {
+                let bytes = u64::from(limit.mebibytes) << 20;
+                let request = ShardRequest::LimitMemory(bytes / u64::from(ways.group.division.shards()));
+                let then = GatheredReply::MemoryLimited { noreply: limit.noreply, was_set: true };
+                self.ask_all(request, then, ways);
+            }
             Command::Stats(_) if ways.is_short => return Next::Unread,
             Command::Stats(Stats::Reset) => self.ask_all(ShardRequest::Reset, GatheredReply::Reset, ways),
             Command::Stats(Stats::Detail(is_on)) => {

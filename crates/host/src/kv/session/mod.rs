@@ -124,6 +124,11 @@ enum GatheredReply {
         noreply: bool,
         refused: Option<&'static str>,
     },
+    /// Whether every shard could take the memory limit.
+    MemoryLimited {
+        noreply: bool,
+        was_set: bool,
+    },
     Reset,
     /// With what the server has to tell, once it was asked.
     Told {

@@ -74,6 +74,9 @@ impl Session {
                     (GatheredReply::Flushed { refused, .. }, Content::Refused { why }) => {
                         *refused = Some(why);
                     }
+                    (GatheredReply::MemoryLimited { was_set, .. }, Content::Refused { .. }) => {
+                        *was_set = false
+                    }
                     (GatheredReply::Flushed { refused, .. }, Content::NotDurable { .. }) => {
                         *refused = Some(carry_out::DRIVE_FULL);
                     }
@@ -172,6 +175,7 @@ impl GatheredReply {
         match self {
             GatheredReply::Flushed { refused: Some(why), .. } => reply::server_error(out, why),
             GatheredReply::Flushed { noreply, .. } => reply::ok(out, *noreply),
+            GatheredReply::MemoryLimited { noreply, was_set } => reply::memory_limit(out, *was_set, *noreply),
             GatheredReply::Reset => reply::reset(out),
             GatheredReply::DetailSet => reply::ok(out, false),
             GatheredReply::Prefixes(prefixes) => prefixes.write(out),

@@ -285,12 +285,14 @@ impl Shard {
             }
             ShardRequest::Flush(moment) => {
                 if self.flush(moment).is_err() {
-                    let why = why_not_written(&self.engine);
-                    self.replies.push_back(Reply { requester, content: Content::Refused { why } });
-                    return LATER;
+                    return self.refuse(requester, why_not_written(&self.engine));
                 }
                 self.promise(requester, Vec::new(), Source::Memory)
             }
+            ShardRequest::LimitMemory(bytes) if self.engine.set_memory_limit(bytes) => {
+                Progress::Done(Source::Memory)
+            }
+            ShardRequest::LimitMemory(_) => self.refuse(requester, "the memory limit is out of bounds"),
             ShardRequest::Reset => {
                 self.statistics = Statistics::default();
                 self.prefixes = PrefixCounters::default();
@@ -311,6 +313,11 @@ impl Shard {
                 LATER
             }
         }
+    }
+
+    fn refuse(&mut self, requester: Requester, why: &'static str) -> Progress {
+        self.replies.push_back(Reply { requester, content: Content::Refused { why } });
+        LATER
     }
 
     #[inline]

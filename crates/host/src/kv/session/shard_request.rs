@@ -70,6 +70,8 @@ pub enum ShardRequest<'a> {
     },
     /// Invalidate all items at this time, in seconds of Unix time; at once if it has passed.
     Flush(u64),
+    /// Limit the shard's memory for items to this many bytes (`cache_memlimit`).
+    LimitMemory(u64),
     /// Reset the shard's counters of client commands (`stats reset`).
     Reset,
     /// Return the shard's counters.
@@ -108,6 +110,7 @@ impl ShardRequest<'_> {
                 OwnedShardRequest::Item(Box::new(OwnedRequest::new(key, operation, data)))
             }
             ShardRequest::Flush(moment) => OwnedShardRequest::Flush(moment),
+            ShardRequest::LimitMemory(bytes) => OwnedShardRequest::LimitMemory(bytes),
             ShardRequest::Reset => OwnedShardRequest::Reset,
             ShardRequest::Tell => OwnedShardRequest::Tell,
             ShardRequest::Detail(is_on) => OwnedShardRequest::Detail(is_on),
@@ -123,6 +126,8 @@ pub enum OwnedShardRequest {
     Item(Box<OwnedRequest>),
     /// See [`ShardRequest::Flush`].
     Flush(u64),
+    /// See [`ShardRequest::LimitMemory`].
+    LimitMemory(u64),
     /// See [`ShardRequest::Reset`].
     Reset,
     /// See [`ShardRequest::Tell`].
@@ -139,6 +144,7 @@ impl OwnedShardRequest {
         match self {
             OwnedShardRequest::Item(kept) => kept.request(),
             OwnedShardRequest::Flush(moment) => ShardRequest::Flush(*moment),
+            OwnedShardRequest::LimitMemory(bytes) => ShardRequest::LimitMemory(*bytes),
             OwnedShardRequest::Reset => ShardRequest::Reset,
             OwnedShardRequest::Tell => ShardRequest::Tell,
             OwnedShardRequest::Detail(is_on) => ShardRequest::Detail(*is_on),

@@ -2,7 +2,7 @@
 
 use super::place::{Place, Recovery, Seized};
 use super::{Common, fault_injection};
-use crate::system::user_and_system_time;
+use crate::system::{return_memory, user_and_system_time};
 use tailcut_base::Time;
 use tailcut_host::kv::PREFETCH_MAX;
 use tailcut_host::kv::session::dispatch::ServerNews;
@@ -85,6 +85,9 @@ impl<'a> ShardGuard<'a> {
     #[inline]
     fn collect(&mut self, place: &Place, mut shard: Seized<'_>) {
         place.note_recovery(&shard);
+        while let Some(memory) = shard.engine_mut().next_retired() {
+            return_memory(memory);
+        }
         self.outputs.collect(&mut shard);
     }
 

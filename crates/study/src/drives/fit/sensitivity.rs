@@ -3,6 +3,7 @@
 use super::cost::RowFit;
 use super::problem::mean_cost;
 use super::{Candidate, Evaluate, Parameter, Problem, Stopped};
+use crate::drives::comparison::Quantity;
 
 /// What a parameter moves when it goes a twentieth of the way between its bounds, down or up, and all others
 /// stay.
@@ -12,16 +13,16 @@ pub struct Sensitivity {
     pub parameter: Parameter,
     /// Value of the parameter at the optimum, in its base unit.
     pub value: f64,
-    /// For each row, by how much its figures move: the mean of |ln(moved ÷ unmoved)|, the greater of both
-    /// directions.
+    /// For each row, by how much its figures move, the greater of both directions: |ln(moved ÷ unmoved)| of
+    /// the rate or percentile up to p99 that moves most, or the mean of all figures if that is more.
     pub moved: Vec<f64>,
     /// By how much the cost grows, down and up; negative where the optimum is not one.
     cost_grows: [f64; 2],
 }
 
 impl Sensitivity {
-    /// Whether any row pins the parameter: a row's figures move by 1 % or more. Below that, another seed
-    /// moves them as far.
+    /// Whether any row pins the parameter: a figure of it moves by 2 % or more. Below that, another seed
+    /// moves it as far.
     pub fn is_pinned(&self) -> bool {
         self.moved.iter().any(|&moved| moved >= PINNED)
     }
@@ -65,20 +66,34 @@ pub fn sensitivity(
     Ok(each.collect())
 }
 
-/// The mean of |ln(a ÷ b)| over the figures that both have; of drives of which one could not run, 1.
+/// |ln(a ÷ b)| of the figures that both have: the mean, or the most of a figure that many requests decide; of
+/// drives of which one could not run, 1.
 fn distance(a: &RowFit, b: &RowFit) -> f64 {
-    let logs: Vec<f64> = a
+    let logs: Vec<(Quantity, f64)> = a
         .figures
         .iter()
         .filter_map(|(quantity, a, _)| {
             let (_, b, _) = b.figures.iter().find(|(other, ..)| other == quantity)?;
-            (*a > 0.0 && *b > 0.0).then(|| quantity.error(*a, *b))
+            (*a > 0.0 && *b > 0.0).then(|| (*quantity, quantity.error(*a, *b)))
         })
-        .filter(|log| log.is_finite())
+        .filter(|(_, log)| log.is_finite())
         .collect();
-    if logs.is_empty() { 1.0 } else { logs.iter().sum::<f64>() / logs.len() as f64 }
+    if logs.is_empty() {
+        return 1.0;
+    }
+    let mean = logs.iter().map(|(_, log)| log).sum::<f64>() / logs.len() as f64;
+    let firm = logs.iter().filter(|(quantity, _)| is_firm(*quantity)).map(|&(_, log)| log);
+    firm.fold(mean, f64::max)
+}
+
+/// True of figures that many requests decide: rates, and percentiles up to p99.
+fn is_firm(quantity: Quantity) -> bool {
+    match quantity {
+        Quantity::Read(of) | Quantity::Write(of) => of.percent <= 99.0,
+        _ => true,
+    }
 }
 
 /// How far a parameter goes, as a share of the way between its bounds.
 const STEP: f64 = 0.05;
-const PINNED: f64 = 0.01;
+const PINNED: f64 = 0.02;

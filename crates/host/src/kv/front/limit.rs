@@ -1,0 +1,46 @@
+//! The limit on memory, while items are in it.
+
+use super::{Front, LEAST_SEGMENTS, RESERVE};
+use tailcut_base::cast::to_usize;
+use tailcut_base::ids::Id;
+
+impl Front {
+    /// Limits the segments in use to those that fit `bytes`, up to the size that the front was made with.
+    /// Memory beyond becomes free as records are evicted. False, and nothing is changed, if that is too
+    /// little or too much.
+    pub fn set_limit(&mut self, bytes: u64) -> bool {
+        let limit = to_usize(bytes / self.segment_bytes());
+        if limit < to_usize(LEAST_SEGMENTS) || bytes > self.memory.len() as u64 {
+            return false;
+        }
+        self.limit = limit;
+        while self.active() < limit
+            && let Some(segment) = self.retired.pop()
+        {
+            self.unreturned.retain(|&other| other != segment);
+            self.free.push(segment);
+        }
+        self.retire_free();
+        true
+    }
+
+    /// Retires free segments beyond the limit, but for the reserve, which copies need.
+    pub(super) fn retire_free(&mut self) {
+        while self.active() > self.limit && self.free.len() > RESERVE {
+            self.retired.extend(self.free.pop());
+            self.unreturned.extend(self.retired.last());
+        }
+    }
+
+    /// The memory of a segment that was retired, which may be returned to the system: its content is not
+    /// needed. Each once.
+    pub fn next_retired(&mut self) -> Option<&mut [u8]> {
+        let at = self.unreturned.pop()?.index() * self.segment;
+        Some(&mut self.memory[at..at + self.segment])
+    }
+
+    /// Segments that are in use or free.
+    pub(super) fn active(&self) -> usize {
+        self.fills.len() - self.retired.len()
+    }
+}
