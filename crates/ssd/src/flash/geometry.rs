@@ -245,6 +245,8 @@ pub struct Layout {
     luns: Divisor,
     /// Blocks of each plane in a superblock, as the power of two that they are.
     superblock_shift: u32,
+    /// Whether there are several reclaim groups.
+    is_divided: bool,
     /// Divides by the number of blocks in the planes of a reclaim group.
     group_blocks: Divisor,
     /// Divides by the number of superblocks in a reclaim group.
@@ -261,6 +263,7 @@ impl Layout {
             planes: Divisor::new(geometry.planes),
             luns: Divisor::new(geometry.luns_per_channel()),
             superblock_shift: 0,
+            is_divided: false,
             group_blocks: Divisor::new(to_u32(geometry.block_count())),
             superblocks: Divisor::new(geometry.blocks),
         }
@@ -280,7 +283,8 @@ impl Layout {
     #[must_use]
     pub fn with_groups(self, groups: u32) -> Layout {
         debug_assert!((self.group_blocks.get() / self.blocks.get()).is_multiple_of(groups));
-        Layout { group_blocks: Divisor::new(self.group_blocks.get() / groups), ..self }
+        let group_blocks = Divisor::new(self.group_blocks.get() / groups);
+        Layout { is_divided: groups > 1, group_blocks, ..self }
     }
 
     /// Superblocks of a reclaim group.
@@ -304,12 +308,18 @@ impl Layout {
     /// The reclaim group that contains a block.
     #[inline]
     pub fn group_of(&self, block: BlockId) -> GroupId {
+        if !self.is_divided {
+            return GroupId::FIRST;
+        }
         GroupId::new(self.group_blocks.quotient(block.get()))
     }
 
     /// The reclaim group that contains a superblock.
     #[inline]
     pub fn group_of_superblock(&self, superblock: SuperblockId) -> GroupId {
+        if !self.is_divided {
+            return GroupId::FIRST;
+        }
         GroupId::new(self.superblocks.quotient(superblock.get()))
     }
 
@@ -323,6 +333,12 @@ impl Layout {
     #[inline]
     pub fn blocks_each(&self) -> u32 {
         1 << self.superblock_shift
+    }
+
+    /// Superblocks that this many blocks of a plane make.
+    #[inline]
+    pub fn superblocks_in(&self, blocks: u32) -> u32 {
+        blocks >> self.superblock_shift
     }
 
     /// Places (die and plane) behind a ready/busy line.
@@ -371,6 +387,9 @@ impl Layout {
     #[inline]
     pub fn superblock_of(&self, block: BlockId) -> SuperblockId {
         let in_plane = self.blocks.remainder(block.get()) >> self.superblock_shift;
+        if !self.is_divided {
+            return SuperblockId::new(in_plane);
+        }
         SuperblockId::new(self.group_of(block).get() * self.superblocks.get() + in_plane)
     }
 
@@ -378,8 +397,9 @@ impl Layout {
     /// several.
     #[inline]
     pub fn block_in_plane(&self, superblock: SuperblockId, plane: PlaneId) -> BlockId {
-        let in_plane = self.superblocks.remainder(superblock.get()) << self.superblock_shift;
-        BlockId::new(plane.get() * self.blocks.get() + in_plane)
+        let number = superblock.get();
+        let in_plane = if self.is_divided { self.superblocks.remainder(number) } else { number };
+        BlockId::new(plane.get() * self.blocks.get() + (in_plane << self.superblock_shift))
     }
 
     /// The blocks of a superblock in a plane, in the order in which they are written.

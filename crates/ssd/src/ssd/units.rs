@@ -64,6 +64,7 @@ impl<P: Probe> Ssd<P> {
     /// Programs the oldest staged pages of a handle as the unit of its group that begins at `first`.
     fn program_entries(&mut self, now: Time, placement: PlacementId, first: PhysicalPage) {
         let (mut entries, most) = self.mapping.list_of_entries();
+        let has_groups = self.mapping.has_groups();
         while entries.len() < most
             && let Some(entry) = self.mapping.unstage(placement)
         {
@@ -71,7 +72,7 @@ impl<P: Probe> Ssd<P> {
             let stream = e.stream;
             if e.trimmed {
                 self.forget(now, entry);
-            } else if self.mapping.has_groups() && self.mapping.group_named(stream) != placement.group() {
+            } else if has_groups && self.mapping.group_named(stream) != placement.group() {
                 // It was written again, for another group.
                 self.mapping.stage(now, entry, stream);
             } else {

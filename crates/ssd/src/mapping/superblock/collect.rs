@@ -93,8 +93,9 @@ impl Mapping {
 
     fn collect_in_group(&mut self, now: Time, of: GroupId) {
         loop {
-            let is_stopped = self.is_host_stopped(of);
-            let (is_short, copies) = (self.missing_pages(of) > 0, self.collection.copies());
+            let free = self.free_superblocks(of);
+            let is_stopped = self.is_host_stopped(of, free);
+            let (is_short, copies) = (self.missing_pages(of, free) > 0, self.collection.copies());
             let superblocks = self.superblocks();
             let is_placed = superblocks.placement.is_some();
             let rows = superblocks.pages_each / superblocks.config.sense;
@@ -133,19 +134,19 @@ impl Mapping {
     #[inline]
     pub(crate) fn collect_for_stopped(&mut self, now: Time) -> bool {
         let is_stopped = self.superblocks().placement.is_some()
-            && self.group_ids().any(|group| self.is_host_stopped(group));
+            && self.group_ids().any(|group| self.is_host_stopped(group, self.free_superblocks(group)));
         if is_stopped {
             self.collect_superblocks(now);
         }
         is_stopped
     }
 
-    /// Pages of a group that are missing from those that are to be free.
-    pub(super) fn missing_pages(&self, group: GroupId) -> u64 {
+    /// Pages of a group with `free` free superblocks that are missing from those that are to be free.
+    #[inline]
+    pub(super) fn missing_pages(&self, group: GroupId, free: u32) -> u64 {
         let Some(superblocks) = &self.superblocks else { return 0 };
         let wanted = u64::from(self.config.gc.low * superblocks.pages_each);
-        let usable = superblocks.usable(&superblocks.groups[group], self.free_superblocks(group));
-        wanted.saturating_sub(usable)
+        wanted.saturating_sub(superblocks.usable(&superblocks.groups[group], free))
     }
 
     /// Pages that may be read before they are due, and be late before the host waits.
@@ -167,15 +168,17 @@ impl Mapping {
             && superblocks.groups[group].job.is_some_and(|job| job.read + self.slack() < job.due / FRACTION)
     }
 
-    /// True when the host's data for a group has no superblock to go to.
-    fn is_host_stopped(&self, group: GroupId) -> bool {
-        let Some(superblocks) = &self.superblocks else { return false };
+    /// True when the host's data for a group with `free` free superblocks has none to go to.
+    #[inline]
+    fn is_host_stopped(&self, group: GroupId, free: u32) -> bool {
+        let Some(superblocks) = self.superblocks.as_ref().filter(|_| free <= self.config.gc_reserve()) else {
+            return false;
+        };
         let is_one = superblocks.placement.is_none();
         let lacks_unit =
             |data: &HostData| data.frontier.is_none_or(|frontier| frontier.next == superblocks.units_each);
         let host = &superblocks.groups[group].host;
         host.iter().any(|data| lacks_unit(data) && (is_one || !data.staged.is_empty()))
-            && self.free_superblocks(group) <= self.config.gc_reserve()
     }
 
     fn choose_victim(&mut self, now: Time, of: GroupId) -> bool {
@@ -229,13 +232,16 @@ impl Mapping {
         let block = self.layout.block_of(first);
         let (group, superblock) = (self.layout.group_of(block), self.layout.superblock_of(block));
         let superblocks = self.superblocks.as_mut().expect("the drive maps by superblock");
-        for source in valid_in(&self.ftl, first, superblocks.config.sense) {
+        let Superblocks { config, groups, placement, progress, .. } = superblocks;
+        let (of, placement) = (&mut groups[group], placement.as_ref());
+        let owners = placement.filter(|_| of.collection.len() > 1);
+        for source in valid_in(&self.ftl, first, config.sense) {
             let (logical, content) = (self.nand.logical(source), self.nand.read(source));
-            let destination = superblocks.destination_of(source);
-            superblocks.groups[group].collection[destination].copies.push(Copy { logical, source, content });
-            superblocks.progress[superblock].copies += 1;
+            let destination = owners.map_or(HandleId::FIRST, |owners| owners.handle_of(source));
+            of.collection[destination].copies.push(Copy { logical, source, content });
+            progress[superblock].copies += 1;
         }
-        superblocks.groups[group].job.as_mut().expect("a superblock is being read").reads -= 1;
+        of.job.as_mut().expect("a superblock is being read").reads -= 1;
         self.program_copies_read(now, group);
         self.collect_group(now, group);
     }

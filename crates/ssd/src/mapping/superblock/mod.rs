@@ -242,12 +242,6 @@ impl Superblocks {
         &mut self.groups[placement.group()].collection[placement.handle()]
     }
 
-    /// Where collection puts the data of a page.
-    #[inline]
-    fn destination_of(&self, page: PhysicalPage) -> HandleId {
-        if self.groups[GroupId::FIRST].collection.len() == 1 { HandleId::FIRST } else { self.handle_of(page) }
-    }
-
     /// The handle of the data in a page, as far as it is known.
     #[inline]
     fn handle_of(&self, page: PhysicalPage) -> HandleId {
