@@ -335,12 +335,6 @@ impl Layout {
         1 << self.superblock_shift
     }
 
-    /// Superblocks that this many blocks of a plane make.
-    #[inline]
-    pub fn superblocks_in(&self, blocks: u32) -> u32 {
-        blocks >> self.superblock_shift
-    }
-
     /// Places (die and plane) behind a ready/busy line.
     #[inline]
     pub fn places(&self) -> u32 {

@@ -93,9 +93,8 @@ impl Mapping {
 
     fn collect_in_group(&mut self, now: Time, of: GroupId) {
         loop {
-            let free = self.free_superblocks(of);
-            let is_stopped = self.is_host_stopped(of, free);
-            let (is_short, copies) = (self.missing_pages(of, free) > 0, self.collection.copies());
+            let is_stopped = self.is_host_stopped(of);
+            let (is_short, copies) = (self.missing_pages(of) > 0, self.collection.copies());
             let superblocks = self.superblocks();
             let is_placed = superblocks.placement.is_some();
             let rows = superblocks.pages_each / superblocks.config.sense;
@@ -134,19 +133,19 @@ impl Mapping {
     #[inline]
     pub(crate) fn collect_for_stopped(&mut self, now: Time) -> bool {
         let is_stopped = self.superblocks().placement.is_some()
-            && self.group_ids().any(|group| self.is_host_stopped(group, self.free_superblocks(group)));
+            && self.group_ids().any(|group| self.is_host_stopped(group));
         if is_stopped {
             self.collect_superblocks(now);
         }
         is_stopped
     }
 
-    /// Pages of a group with `free` free superblocks that are missing from those that are to be free.
-    #[inline]
-    pub(super) fn missing_pages(&self, group: GroupId, free: u32) -> u64 {
+    /// Pages of a group that are missing from those that are to be free.
+    pub(super) fn missing_pages(&self, group: GroupId) -> u64 {
         let Some(superblocks) = &self.superblocks else { return 0 };
         let wanted = u64::from(self.config.gc.low * superblocks.pages_each);
-        wanted.saturating_sub(superblocks.usable(&superblocks.groups[group], free))
+        let usable = superblocks.usable(&superblocks.groups[group], self.free_superblocks(group));
+        wanted.saturating_sub(usable)
     }
 
     /// Pages that may be read before they are due, and be late before the host waits.
@@ -168,17 +167,15 @@ impl Mapping {
             && superblocks.groups[group].job.is_some_and(|job| job.read + self.slack() < job.due / FRACTION)
     }
 
-    /// True when the host's data for a group with `free` free superblocks has none to go to.
-    #[inline]
-    fn is_host_stopped(&self, group: GroupId, free: u32) -> bool {
-        let Some(superblocks) = self.superblocks.as_ref().filter(|_| free <= self.config.gc_reserve()) else {
-            return false;
-        };
+    /// True when the host's data for a group has no superblock to go to.
+    fn is_host_stopped(&self, group: GroupId) -> bool {
+        let Some(superblocks) = &self.superblocks else { return false };
         let is_one = superblocks.placement.is_none();
         let lacks_unit =
             |data: &HostData| data.frontier.is_none_or(|frontier| frontier.next == superblocks.units_each);
         let host = &superblocks.groups[group].host;
         host.iter().any(|data| lacks_unit(data) && (is_one || !data.staged.is_empty()))
+            && self.free_superblocks(group) <= self.config.gc_reserve()
     }
 
     fn choose_victim(&mut self, now: Time, of: GroupId) -> bool {

@@ -71,9 +71,8 @@ impl Mapping {
     }
 
     /// Superblocks of a group that are free.
-    #[inline]
     pub(crate) fn free_superblocks(&self, group: GroupId) -> u32 {
         let first = self.superblocks.as_ref().map_or(LunId::new(0), |all| all.groups[group].die(0));
-        self.layout.superblocks_in(self.ftl.free_blocks(self.layout.plane_at(first, 0)))
+        self.ftl.free_blocks(self.layout.plane_at(first, 0)) / self.layout.blocks_each()
     }
 }

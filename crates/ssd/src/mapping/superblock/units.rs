@@ -91,7 +91,7 @@ impl Mapping {
         entries: Vec<EntryId>,
     ) {
         let (group, handle) = (placement.group(), placement.handle());
-        let missing = self.missing_pages(group, self.free_superblocks(group));
+        let missing = self.missing_pages(group);
         let superblocks = self.superblocks();
         superblocks.host_wrote(group, superblocks.config.program, missing);
         self.program_unit(now, Lane::USER_WRITE, Unit { first, handle, pages: Pages::Host(entries) });
