@@ -12,7 +12,7 @@ use disk::TestDisk;
 use libfuzzer_sys::fuzz_target;
 use tailcut_base::{Nanos, Time};
 use tailcut_host::kv::session::{Service, ServiceSettings};
-use tailcut_host::kv::{Append, Engine, Keep, OpenMode, Opening, Settings};
+use tailcut_host::kv::{AdmissionSettings, Append, Engine, Keep, OpenMode, Opening, Settings};
 
 fuzz_target!(|input: &[u8]| {
     let [cut, how, stream @ ..] = input else { return };
@@ -67,6 +67,7 @@ fn open(keep: Keep, disk: &mut TestDisk) -> Engine {
         keep,
         may_evict_store: false,
         append: Append::OnLeaving,
+        admission: AdmissionSettings::NONE,
         segment_blocks: 16,
         patience: Nanos::millis(1),
     };

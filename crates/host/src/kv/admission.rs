@@ -21,6 +21,11 @@ pub struct AdmissionSettings {
     pub daily_bytes: u64,
 }
 
+impl AdmissionSettings {
+    /// No bounds.
+    pub const NONE: AdmissionSettings = AdmissionSettings { least_item: 0, least_ttl: 0, daily_bytes: 0 };
+}
+
 /// Why an item was not admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NotAdmitted {

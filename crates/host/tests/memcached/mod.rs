@@ -28,7 +28,7 @@ fn in_memory(settings: ServiceSettings, seed: u64) -> Shard {
         keep: Keep::Everything,
         may_evict_store: false,
         append: Append::AtOnce,
-        admission: tailcut_host::kv::AdmissionSettings::default(),
+        admission: tailcut_host::kv::AdmissionSettings::NONE,
         segment_blocks: 1024,
         patience: Nanos::millis(1),
     };

@@ -50,7 +50,7 @@ impl Client {
             keep: Keep::Everything,
             may_evict_store: false,
             append: Append::AtOnce,
-            admission: tailcut_host::kv::AdmissionSettings::default(),
+            admission: tailcut_host::kv::AdmissionSettings::NONE,
             segment_blocks: if place == Where::SmallSegments { 32 } else { 1024 },
             patience: Nanos::millis(1),
         };

@@ -19,7 +19,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 use tailcut_base::Nanos;
 use tailcut_host::kv::session::ServiceSettings;
-use tailcut_host::kv::{Append, Keep, Settings};
+use tailcut_host::kv::{AdmissionSettings, Append, Keep, Settings};
 use tailcut_rt::ctl::Steered;
 use tailcut_rt::kv::finding::{self, CannotFind};
 use tailcut_rt::kv::{Events, Limits, ListenOptions, Served, Server, StoreMode};
@@ -41,6 +41,7 @@ pub(crate) const SMALL: Settings = Settings {
     keep: Keep::Everything,
     may_evict_store: false,
     append: Append::AtOnce,
+    admission: AdmissionSettings::NONE,
     segment_blocks: 1024,
     patience: Nanos::millis(1),
 };
