@@ -111,9 +111,9 @@ fn a_scenario_and_keys_of_the_drive_take_the_place_of_presets() {
         place.refused(2, &[&["study", "run", "real-drives", "--points", "points.csv"][..], more].concat())
     };
     let report = refused(&["--scenario", "mine.toml"]);
-    assert!(report.contains("the points are of mine and other; choose one with --drive"), "{report}");
+    assert!(report.contains("the points are of 'mine', 'other'; choose one with --drive"), "{report}");
     let report = refused(&["--scenario", "mine.toml", "--drive", "third"]);
-    assert!(report.contains("no point is of this drive; they are of mine and other"), "{report}");
+    assert!(report.contains("no point is of this drive; they are of 'mine', 'other'"), "{report}");
     let report = refused(&["--scenario", "mine.toml", "--drive", "mine", "--set", "host.cpus=4"]);
     assert!(report.contains("only keys of the drive"), "{report}");
     let report = refused(&["--scenario", "mine.toml", "--drive", "mine", "--set", "device.gc.lo=4"]);
