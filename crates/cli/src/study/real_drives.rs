@@ -39,14 +39,14 @@ pub struct RealDriveOptions {
     pub seeds: Option<u16>,
     /// For real-drives: run only the points of this drive
     #[arg(long, value_name = "NAME", hide_short_help = true)]
-    pub drive: Option<String>,
+    drive: Option<String>,
     /// For real-drives: run the drive of this scenario (TOML), such as one that 'tailcut calibrate' has
     /// fitted, instead of presets
     #[arg(long, value_name = "SCENARIO.toml", hide_short_help = true)]
-    pub scenario: Option<PathBuf>,
+    scenario: Option<PathBuf>,
     /// For real-drives: override a key of each drive, such as device.preempt.program=none
     #[arg(long = "set", value_name = "KEY=VALUE", hide_short_help = true)]
-    pub sets: Vec<String>,
+    sets: Vec<String>,
     /// For real-drives: simulate drives of this many times as many superblocks; presets of measured drives
     /// have an eighth of theirs
     #[arg(
@@ -55,7 +55,7 @@ pub struct RealDriveOptions {
         hide_short_help = true,
         value_parser = clap::value_parser!(u32).range(1..=64)
     )]
-    pub scale: Option<u32>,
+    scale: Option<u32>,
 }
 
 fn parse_length(text: &str) -> Result<Nanos, BadValue> {
@@ -115,7 +115,10 @@ impl RealDriveOptions {
                 .collect::<Result<_, _>>()?,
         };
         let scale = self.scale.unwrap_or(1);
-        Ok(devices.into_iter().map(|device| device.with_blocks(device.geometry.blocks * scale)).collect())
+        Ok(devices
+            .into_iter()
+            .map(|device| device.with_blocks(device.geometry.blocks.saturating_mul(scale)))
+            .collect())
     }
 
     fn read(&self, mut scenario: Scenario, file: Option<Source>) -> Result<SsdConfig, Failure> {

@@ -51,6 +51,22 @@ fn a_server_without_a_drive_claims_nothing_about_writes_to_one() {
 }
 
 #[test]
+fn the_memory_limit_moves_below_the_one_it_was_started_with() {
+    let mut server = Server::start(&["--memory-only", "-m", "48", "-t", "2", "-I", "1m"]);
+    let mut client = server.client();
+    let refused = "MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust";
+    // Each of two threads needs room for 16 of the largest items.
+    for (command, answer, mebibytes) in
+        [("49", refused, 48), ("31", refused, 48), ("32", "OK", 32), ("48", "OK", 48)]
+    {
+        let heard = client.say(&format!("cache_memlimit {command}"));
+        assert_eq!(heard.as_deref(), Some(answer), "{command}");
+        assert_eq!(client.stats()["limit_maxbytes"], (mebibytes << 20).to_string(), "after {command}");
+    }
+    server.stop();
+}
+
+#[test]
 fn a_unix_socket_is_for_whom_it_is_meant() {
     let place = Place::new();
     let mut server = Server::start_in(place, &["--memory-only", "-s", "socket", "-a", "770"]);
@@ -101,6 +117,10 @@ fn what_would_mean_something_else_is_refused_and_what_means_nothing_is_said() {
     for (arguments, says) in [
         (&["-o", "ext_path=/tmp/x:1G"][..], "truncate -s 1G /tmp/x && tailcut serve kv --device /tmp/x"),
         (&["-o", "idle_timeout=soon"], "idle_timeout=60"),
+        (&["-o", "ext_item_size=large"], "ext_item_size=512"),
+        (&["--flash-writes", "500"], "from 1m to 1048576g"),
+        (&["--flash-item-size", "512", "--memory-only"], "--flash-item-size: --memory-only has no flash"),
+        (&["--flash-ttl", "60", "-M"], "--flash-ttl: -M and --durable write every item"),
         (&["--durable", "--memory-only"], "cannot be used with"),
         (&["-I", "33m"], "need -m 66 at least"),
         (&["-m", "2", "-I", "1025k"], "need -m 3 at least"),

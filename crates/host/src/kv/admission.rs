@@ -95,19 +95,20 @@ const MINUTES_OF_DAY: u64 = 24 * 60;
 mod tests {
     use super::*;
 
-    fn header(value: u32, expires: u32) -> Header {
-        Header { value, key: 10, expires, ..Header::default() }
+    /// Of an item that never expires.
+    fn header(value: u32) -> Header {
+        Header { value, key: 10, ..Header::default() }
     }
 
     #[test]
     fn short_and_expiring_items_stay_off_flash() {
         let settings = AdmissionSettings { least_item: 512, least_ttl: 60, daily_bytes: 0 };
         let mut admission = Admission::new(settings);
-        let mut refuses = |value, expires| admission.refuses(Time::ZERO, 1000, &header(value, expires));
-        assert_eq!(refuses(400, 0), Some(NotAdmitted::Small));
-        assert_eq!(refuses(500, 0), None);
-        assert_eq!(refuses(500, 1059), Some(NotAdmitted::Expiring));
-        assert_eq!(refuses(500, 1060), None);
+        let mut refuses = |header: Header| admission.refuses(Time::ZERO, 1000, &header);
+        assert_eq!(refuses(header(400)), Some(NotAdmitted::Small));
+        assert_eq!(refuses(header(500)), None);
+        assert_eq!(refuses(Header { expires: 1059, ..header(500) }), Some(NotAdmitted::Expiring));
+        assert_eq!(refuses(Header { expires: 1060, ..header(500) }), None);
     }
 
     #[test]
@@ -120,7 +121,7 @@ mod tests {
             // An attempt every 7 ms for an hour.
             for attempt in 0..3600 * 1000 / 7 {
                 let now = Time::ZERO + Nanos::millis(7 * attempt);
-                if admission.refuses(now, 1000, &header(500, 0)).is_none() {
+                if admission.refuses(now, 1000, &header(500)).is_none() {
                     admission.note_written(each);
                     written += each;
                 }

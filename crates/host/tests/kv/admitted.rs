@@ -1,56 +1,27 @@
-//! What a cache writes to flash, and what it gives up there first.
+//! Admission to flash by size, time to live and write budget, and the order in which a cache reclaims segments.
 
-use super::disk::TestDisk;
-use super::harness::{open, settings};
-use tailcut_base::Time;
-use tailcut_host::kv::session::{Service, ServiceSettings};
-use tailcut_host::kv::{AdmissionSettings, Keep, OpenMode, Settings};
+use super::harness::settings;
+use super::served::Served;
+use tailcut_base::Nanos;
+use tailcut_host::kv::{AdmissionSettings, Keep, Settings};
 
 const VALUE: usize = 8000;
 const OVER_BUDGET: &str = "flash_refused_write_budget";
 
-struct Cache {
-    service: Service,
-    disk: TestDisk,
-    client: u32,
-    now: Time,
-    unix: u64,
-}
+struct Cache(Served);
 
 impl Cache {
     fn new(admission: AdmissionSettings) -> Cache {
-        let settings = Settings { admission, ..settings(Keep::WhatIsUsed) };
-        let mut disk = TestDisk::new(4000, false, 7);
-        let engine = open(settings, &mut disk, OpenMode::Create { store: 1, seed: 1 }).expect("a new store");
-        let service =
-            ServiceSettings { most_item: 20_000, is_durable: false, client_memory: 16 << 20, process: 1 };
-        let mut service = Service::new(engine, service);
-        let client = service.open();
-        Cache { service, disk, client, now: Time(1), unix: 1_000_000 }
+        Cache(Served::new(Settings { admission, ..settings(Keep::WhatIsUsed) }))
     }
 
     fn send(&mut self, command: &str) -> String {
-        let mut input = command.as_bytes();
-        self.service.receive(self.client, &mut input);
-        assert!(input.is_empty(), "{command:.40} was taken");
-        for _ in 0..40 {
-            self.now.0 += 10_000;
-            self.service.tick(self.now, self.unix);
-            while let Some(request) = self.service.next_request() {
-                self.disk.submit(request);
-            }
-            if let Some(response) = self.disk.answer() {
-                self.service.respond(response);
-            }
-            self.service.turn(&mut Vec::new());
-        }
-        let mut text = Vec::new();
-        self.service.send_queue(self.client).empty_into(&mut text);
-        String::from_utf8(text).expect("text")
+        self.0.send(command, 40)
     }
 
-    /// Stores items `NAME-0` and so on with a time to live in seconds; 0 for none.
-    fn store(&mut self, name: &str, count: usize, ttl: u32) {
+    /// Stores items `NAME-0` and so on with a time to live, if they have one.
+    fn store(&mut self, name: &str, count: usize, ttl: Option<Nanos>) {
+        let ttl = ttl.map_or(0.0, Nanos::as_secs_f64);
         let value = "x".repeat(VALUE);
         for number in 0..count {
             let command = format!("set {name}-{number} 0 {ttl} {VALUE}\r\n{value}\r\n");
@@ -81,13 +52,13 @@ impl Cache {
 fn expired_items_go_before_older_ones_that_live() {
     // 16 MB of flash: 600 items are 5 MB, three times of which fit.
     let mut cache = Cache::new(AdmissionSettings::default());
-    cache.store("old", 600, 0);
-    cache.store("brief", 600, 60);
+    cache.store("old", 600, None);
+    cache.store("brief", 600, Some(Nanos::secs(60)));
     let before = cache.found("old", 600);
     assert!(before > 500, "{before} of the old ones are on flash");
-    cache.unix += 100;
+    cache.0.unix += 100;
     // More than there is room for, unless the brief ones go.
-    cache.store("new", 900, 0);
+    cache.store("new", 900, None);
     let left = cache.found("old", 600);
     assert!(
         left >= before * 95 / 100,
@@ -99,12 +70,12 @@ fn expired_items_go_before_older_ones_that_live() {
 #[test]
 fn a_write_budget_bounds_what_goes_to_flash_and_says_so() {
     let mut free = Cache::new(AdmissionSettings::default());
-    free.store("item", 600, 0);
+    free.store("item", 600, None);
     assert!(free.written() > 3_000_000 && free.figure(OVER_BUDGET) == 0);
     // A minute's share is 1 MB, and all of it happens in less than a second.
     let bound = AdmissionSettings { daily_bytes: 1_440_000_000, ..AdmissionSettings::default() };
     let mut bounded = Cache::new(bound);
-    bounded.store("item", 600, 0);
+    bounded.store("item", 600, None);
     let (written, refused) = (bounded.written(), bounded.figure(OVER_BUDGET));
     assert!((1_000_000..1_100_000).contains(&written), "{written} bytes");
     assert!(refused > 300, "{refused} refused");
@@ -114,12 +85,12 @@ fn a_write_budget_bounds_what_goes_to_flash_and_says_so() {
 fn small_and_brief_items_stay_in_memory() {
     let small = AdmissionSettings { least_item: 10_000, ..AdmissionSettings::default() };
     let mut cache = Cache::new(small);
-    cache.store("item", 400, 0);
+    cache.store("item", 400, None);
     assert!(cache.written() == 0 && cache.figure("flash_refused_size") > 200);
     let brief = AdmissionSettings { least_ttl: 100, ..AdmissionSettings::default() };
     let mut cache = Cache::new(brief);
-    cache.store("brief", 200, 50);
+    cache.store("brief", 200, Some(Nanos::secs(50)));
     assert_eq!(cache.written(), 0);
-    cache.store("long", 400, 500);
+    cache.store("long", 400, Some(Nanos::secs(500)));
     assert!(cache.written() > 1_000_000 && cache.figure("flash_refused_ttl") > 0);
 }

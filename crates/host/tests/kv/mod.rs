@@ -11,4 +11,5 @@ mod opening;
 mod quality;
 mod random;
 mod recovering;
+mod served;
 mod wrong;

@@ -1,23 +1,34 @@
 //! Reclaim groups: each is written and collected on dies of its own, and can be full while the drive is not.
 
 use crate::placement::{placed_by, statistics_are_those_of_the_flash, status_of, with_handles};
-use crate::writer::Writer;
+use crate::writer::{ReadsBesideWrites, Writer};
 use tailcut_base::control::{Control, ControlReply};
-use tailcut_base::fdp::{EventType, GroupId, HandleId, Isolation, PlacementId};
+use tailcut_base::fdp::{Event, EventType, GroupId, HandleId, Isolation, PlacementId};
+use tailcut_base::ids::Id;
 use tailcut_base::random::Stream;
-use tailcut_base::{Cause, Command, CommandId, Device, Nanos, Op, Status, Submit};
+use tailcut_base::{Cause, Device, Nanos, Op, Status};
 use tailcut_ssd::SsdConfig;
 use tailcut_ssd::config::FdpConfig;
 use tailcut_ssd::flash::LogicalPage;
 use tailcut_ssd::precondition::PreparedState;
 
-fn divided(handles: u32, groups: u32, isolation: Isolation, superblocks: u32) -> SsdConfig {
-    placed_by(FdpConfig { handles, groups, isolation, superblocks })
+/// Data placement with two handles that are isolated initially, in this many groups.
+fn in_groups(groups: u32) -> FdpConfig {
+    FdpConfig { handles: 2, groups, ..FdpConfig::OFF }
 }
 
-fn id(group: u32, handle: u32) -> PlacementId {
-    PlacementId::new(GroupId::new(group), HandleId::new(handle))
+/// A handle of the first group.
+fn of_first(handle: HandleId) -> PlacementId {
+    PlacementId::new(GroupId::FIRST, handle)
 }
+
+/// The first handle of a group.
+fn first_of(group: GroupId) -> PlacementId {
+    PlacementId::new(group, HandleId::FIRST)
+}
+
+const SECOND_GROUP: GroupId = GroupId::new(1);
+const SECOND: HandleId = HandleId::new(1);
 
 /// The group of the flash that holds a page; `None` if the page is in the buffer or nowhere.
 fn group_of(writer: &Writer, page: u64) -> Option<u64> {
@@ -44,20 +55,26 @@ fn data_stays_on_the_dies_of_its_group_and_isolated_data_apart() {
         (4, 1, Isolation::Persistently),
         (4, 4, Isolation::Initially),
     ] {
-        let handles = 2;
-        let mut writer =
-            Writer::new(&divided(handles, groups, isolation, superblocks), PreparedState::Empty, 3);
+        let fdp = FdpConfig { isolation, superblocks, ..in_groups(groups) };
+        let handles = fdp.handles;
+        let mut writer = Writer::new(&placed_by(fdp.clone()), PreparedState::Empty, 3);
         let pages = writer.pages();
         let group = |page: u64| page % u64::from(groups);
         for _ in 0..5 {
             writer.write(pages, |random| {
                 let page = random.below(pages);
-                (page, id(group(page) as u32, random.below(2) as u32).stream(handles))
+                (
+                    page,
+                    PlacementId::new(GroupId::new(group(page) as u32), HandleId::new(random.below(2) as u32))
+                        .stream(handles),
+                )
             });
             writer.ssd.check();
         }
         assert!(are_in(&writer, group) as u64 > pages * 9 / 10);
-        let all = (0..groups).flat_map(|group| (0..handles).map(move |handle| id(group, handle)));
+        let all = GroupId::first(groups as usize).flat_map(|group| {
+            HandleId::first(handles as usize).map(move |handle| PlacementId::new(group, handle))
+        });
         for of in all {
             let status = status_of(&mut writer, of);
             assert!(status.collected > 3 && status.moved > 0, "handle {of}: {status:?}");
@@ -68,7 +85,8 @@ fn data_stays_on_the_dies_of_its_group_and_isolated_data_apart() {
 
 #[test]
 fn a_page_that_is_written_again_moves_to_the_group_that_was_named_last() {
-    let mut writer = Writer::new(&divided(1, 2, Isolation::Initially, 1), PreparedState::Empty, 1);
+    let mut writer =
+        Writer::new(&placed_by(FdpConfig { handles: 1, ..in_groups(2) }), PreparedState::Empty, 1);
     let pages = writer.pages() / 2;
     writer.write(2 * pages, |random| (random.below(pages), random.below(2) as u8));
     // Every page is written twice, so that many are in the buffer while they change their group.
@@ -83,7 +101,7 @@ fn a_page_that_is_written_again_moves_to_the_group_that_was_named_last() {
 #[test]
 fn a_full_group_refuses_what_is_new_to_it_and_nothing_else() {
     for (handles, groups, isolation) in [(1, 2, Isolation::Initially), (2, 4, Isolation::Persistently)] {
-        let config = divided(handles, groups, isolation, 1);
+        let config = placed_by(FdpConfig { handles, isolation, ..in_groups(groups) });
         let mut writer = Writer::new(&config, PreparedState::Empty, 1);
         let (pages, share) = (writer.pages(), writer.pages() / u64::from(groups));
         let written = (0..pages).take_while(|&page| writer.try_write(page, 0) == Status::Success).count();
@@ -95,8 +113,8 @@ fn a_full_group_refuses_what_is_new_to_it_and_nothing_else() {
         assert_eq!(writer.try_write(written, 0), Status::NoSpace);
         assert!(writer.ssd.read_only().is_none());
         // What it holds can be written again, for as long as one likes.
-        for handle in 0..handles {
-            let stream = id(0, handle).stream(handles);
+        for handle in HandleId::first(handles as usize) {
+            let stream = of_first(handle).stream(handles);
             let mut random = Stream::new(7, "test.full");
             for _ in 0..4 * share {
                 assert_eq!(writer.try_write(random.below(written), stream), Status::Success);
@@ -105,7 +123,7 @@ fn a_full_group_refuses_what_is_new_to_it_and_nothing_else() {
         writer.ssd.check();
         assert_eq!(writer.try_write(written, 0), Status::NoSpace);
         // Others have room, and a page that leaves makes room for one.
-        let other = id(1, 0).stream(handles);
+        let other = first_of(SECOND_GROUP).stream(handles);
         for page in written..written + share / 2 {
             assert_eq!(writer.try_write(page, other), Status::Success);
         }
@@ -127,7 +145,8 @@ fn a_full_group_refuses_what_is_new_to_it_and_nothing_else() {
 fn a_prepared_drive_has_an_equal_part_of_the_addresses_in_each_group() {
     for state in [PreparedState::Sequential, PreparedState::Steady] {
         for (groups, superblocks) in [(2, 1), (4, 2)] {
-            let mut writer = Writer::new(&divided(2, groups, Isolation::Initially, superblocks), state, 1);
+            let mut writer =
+                Writer::new(&placed_by(FdpConfig { superblocks, ..in_groups(groups) }), state, 1);
             writer.ssd.check();
             let pages = writer.pages();
             let group = |page: u64| page * u64::from(groups) / pages;
@@ -135,7 +154,7 @@ fn a_prepared_drive_has_an_equal_part_of_the_addresses_in_each_group() {
             // All of it can be overwritten where it is.
             writer.write(2 * pages, |random| {
                 let page = random.below(pages);
-                (page, id(group(page) as u32, 1).stream(2))
+                (page, PlacementId::new(GroupId::new(group(page) as u32), SECOND).stream(2))
             });
             are_in(&writer, group);
             writer.ssd.check();
@@ -153,7 +172,7 @@ fn groups_that_do_nothing_but_divide_amplify_as_the_whole_drive() {
         let pages = writer.pages();
         let place = |random: &mut Stream| {
             let page = random.below(pages);
-            (page, id((page * u64::from(groups) / pages) as u32, 0).stream(2))
+            (page, first_of(GroupId::new((page * u64::from(groups) / pages) as u32)).stream(2))
         };
         writer.write(3 * pages, place);
         writer.write(pages, place).write_amplification()
@@ -170,29 +189,9 @@ fn share_of_reads_that_wait(config: &SsdConfig, stream: u8) -> f64 {
     let half = pages / 2;
     writer.write(pages, |random| (half + random.below(half), stream));
     // What the lower half had in the buffer is on flash by now.
-    let (mut now, mut done, ssd) = (writer.now(), Vec::new(), &mut writer.ssd);
-    let mut random = Stream::new(1, "test.groups");
-    let page_sectors = ssd.identify().page_sectors;
-    let mut reads = Vec::new();
-    for number in 0..20_000u32 {
-        let is_read = number % 2 == 0;
-        let page = random.below(half) + if is_read { 0 } else { half };
-        let command = Command {
-            op: if is_read { Op::Read } else { Op::Write },
-            stream,
-            sector: page * u64::from(page_sectors),
-            sectors: page_sectors,
-            content: number,
-            ..Command::flush(CommandId(number))
-        };
-        now += Nanos::micros(60);
-        while !ssd.advance(now, &mut done) {}
-        while ssd.submit(now, &command) == Submit::Busy {
-            now = ssd.next_event();
-            while !ssd.advance(now, &mut done) {}
-        }
-        reads.extend(done.drain(..).filter(|completion| completion.id.0.is_multiple_of(2)));
-    }
+    let load = ReadsBesideWrites { requests: 20_000, gap: Nanos::micros(60), stream };
+    let reads = writer
+        .read_beside_writes(&load, |op, random| random.below(half) + if op == Op::Read { 0 } else { half });
     let causes =
         [Cause::ChipGcRead, Cause::ChipGcProgram, Cause::ChipErase, Cause::ChipSuspend, Cause::ChipUserWrite];
     let waits = |spans: &tailcut_base::Spans| causes.iter().any(|&cause| spans.of(cause) > Nanos::ZERO);
@@ -201,34 +200,35 @@ fn share_of_reads_that_wait(config: &SsdConfig, stream: u8) -> f64 {
 
 #[test]
 fn reads_of_one_group_never_wait_for_programs_and_collection_of_another() {
-    let mut config = divided(2, 1, Isolation::Persistently, 1);
+    let mut config = placed_by(FdpConfig { isolation: Isolation::Persistently, ..in_groups(1) });
     config.queue.depth = 64;
     let together = share_of_reads_that_wait(&config, 1);
     config.fdp.groups = 2;
     config.buffer.size *= 2;
-    let apart = share_of_reads_that_wait(&config, id(1, 1).stream(2));
+    let apart = share_of_reads_that_wait(&config, PlacementId::new(SECOND_GROUP, SECOND).stream(2));
     assert!(together > 0.1 && apart == 0.0, "{together} of the reads wait in one group, {apart} in two");
 }
 
 #[test]
 fn events_and_updates_name_the_group() {
-    let mut writer = Writer::new(&divided(2, 2, Isolation::Initially, 4), PreparedState::Empty, 1);
-    let (unknown, known) = (4, id(1, 1));
+    let mut writer =
+        Writer::new(&placed_by(FdpConfig { superblocks: 4, ..in_groups(2) }), PreparedState::Empty, 1);
+    let (unknown, known) = (4, PlacementId::new(SECOND_GROUP, SECOND));
+    let named = of_first(HandleId::new(4));
     writer.write(24 * 40, |random| (random.below(1000), unknown));
     let events = writer.ssd.placement_events(true);
-    assert!(
-        events.iter().all(|event| event.of == EventType::InvalidIdentifier && event.placement == id(0, 4))
-    );
-    assert!(!events.is_empty() && status_of(&mut writer, id(0, 0)).host_written > 0);
-    assert_eq!(status_of(&mut writer, id(1, 0)).host_written, 0);
+    let is_unknown = |event: &Event| event.of == EventType::InvalidIdentifier && event.placement == named;
+    assert!(events.iter().all(is_unknown));
+    assert!(!events.is_empty() && status_of(&mut writer, PlacementId::FIRST).host_written > 0);
+    assert_eq!(status_of(&mut writer, first_of(SECOND_GROUP)).host_written, 0);
     while status_of(&mut writer, known).available == 0 {
         writer.write(24, |random| (random.below(10_000), known.stream(2)));
     }
-    assert_eq!(status_of(&mut writer, id(0, 1)).available, 0);
+    assert_eq!(status_of(&mut writer, of_first(SECOND)).available, 0);
     assert_eq!(writer.ssd.control(writer.now(), Control::UpdateHandle(known)), ControlReply::Done);
     let last = writer.ssd.placement_events(true).pop().expect("an event");
     assert_eq!((last.of, last.placement), (EventType::NotFullyWritten, known));
-    for other in [id(2, 0), id(0, 2)] {
+    for other in [first_of(GroupId::new(2)), of_first(HandleId::new(2))] {
         for call in [Control::UpdateHandle(other), Control::HandleStatus(other)] {
             assert_eq!(writer.ssd.control(writer.now(), call), ControlReply::Invalid);
         }
@@ -255,12 +255,7 @@ fn what_cannot_be_divided_is_refused_with_the_remedy() {
     });
     assert!(message.contains("one handle"), "{message}");
     // As many blocks of each die are open, whatever the number of groups.
-    let kept = |groups| {
-        SsdConfig {
-            fdp: divided(2, groups, Isolation::Initially, 1).fdp,
-            ..with_handles(2, Isolation::Initially)
-        }
-        .blocks_kept()
-    };
+    let kept =
+        |groups| SsdConfig { fdp: in_groups(groups), ..with_handles(2, Isolation::Initially) }.blocks_kept();
     assert_eq!(kept(1), kept(4));
 }

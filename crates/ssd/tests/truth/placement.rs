@@ -320,30 +320,11 @@ fn what_a_read_waits_for_names_the_handle_whose_data_it_is() {
     // The upper half is of the second handle, and is overwritten until it is collected.
     writer.write(pages, |_| next.next().map(|page| (page, u8::from(page >= written))).expect("a page"));
     writer.write(2 * pages, |random| (written + random.below(pages - written), 1));
-    let (mut now, mut done) = (writer.now(), Vec::new());
-    let ssd = &mut writer.ssd;
-    let mut random = Stream::new(1, "test.held up");
-    let page_sectors = ssd.identify().page_sectors;
-    let mut reads = Vec::new();
-    for number in 0..40_000u32 {
-        let is_read = number % 2 == 0;
-        let page = if is_read { random.below(pages) } else { written + random.below(pages - written) };
-        let command = Command {
-            op: if is_read { Op::Read } else { Op::Write },
-            stream: 1,
-            sector: page * u64::from(page_sectors),
-            sectors: page_sectors,
-            content: number,
-            ..Command::flush(CommandId(number))
-        };
-        now += Nanos::micros(40);
-        while !ssd.advance(now, &mut done) {}
-        while ssd.submit(now, &command) == Submit::Busy {
-            now = ssd.next_event();
-            while !ssd.advance(now, &mut done) {}
-        }
-        reads.extend(done.drain(..).filter(|completion| completion.id.0.is_multiple_of(2)));
-    }
+    let load = ReadsBesideWrites { requests: 40_000, gap: Nanos::micros(40), stream: 1 };
+    let reads = writer.read_beside_writes(&load, |op, random| match op {
+        Op::Read => random.below(pages),
+        _ => written + random.below(pages - written),
+    });
     let of = |spans: &Spans, causes: &[Cause]| causes.iter().map(|&cause| spans.of(cause)).sum::<Nanos>();
     let collection = [Cause::ChipGcRead, Cause::ChipGcProgram, Cause::ChipErase, Cause::ChipSuspend];
     let (mut by_collection, mut by_programs) = (0, 0);

@@ -1,9 +1,19 @@
 //! A host that writes single pages as fast as the drive accepts them.
 
+use std::ops::Range;
 use tailcut_base::random::Stream;
-use tailcut_base::{Command, CommandId, Completion, Device, Op, Status, Submit, Time};
+use tailcut_base::{Command, CommandId, Completion, Device, Nanos, Op, Status, Submit, Time};
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Figures, Precondition, Ssd, SsdConfig};
+
+/// A load of single pages, of which every second is read.
+pub(crate) struct ReadsBesideWrites {
+    pub requests: u32,
+    /// Time from one request to the next.
+    pub gap: Nanos,
+    /// The stream that writes name.
+    pub stream: u8,
+}
 
 /// A drive and its current time.
 pub(crate) struct Writer {
@@ -47,7 +57,7 @@ impl Writer {
 
     /// Writes a page, and returns the status: there may be no room for it.
     pub(crate) fn try_write(&mut self, page: u64, stream: u8) -> Status {
-        self.ask(Op::Write, page, 1, stream)
+        self.ask(Op::Write, page..page + 1, stream)
     }
 
     /// Trims a page.
@@ -55,11 +65,41 @@ impl Writer {
         self.run(Op::Trim, page, 0);
     }
 
+    /// Reads and writes pages in turn, open loop; `page` chooses which. Returns the completions of the reads.
+    pub(crate) fn read_beside_writes(
+        &mut self,
+        load: &ReadsBesideWrites,
+        mut page: impl FnMut(Op, &mut Stream) -> u64,
+    ) -> Vec<Completion> {
+        let (mut done, mut reads) = (Vec::new(), Vec::new());
+        let mut random = Stream::new(1, "test.beside");
+        let page_sectors = self.ssd.identify().page_sectors;
+        for number in 0..load.requests {
+            let op = if number % 2 == 0 { Op::Read } else { Op::Write };
+            let command = Command {
+                op,
+                stream: load.stream,
+                sector: page(op, &mut random) * u64::from(page_sectors),
+                sectors: page_sectors,
+                content: number,
+                ..Command::flush(CommandId(number))
+            };
+            self.now += load.gap;
+            while !self.ssd.advance(self.now, &mut done) {}
+            while self.ssd.submit(self.now, &command) == Submit::Busy {
+                self.now = self.ssd.next_event();
+                while !self.ssd.advance(self.now, &mut done) {}
+            }
+            reads.extend(done.drain(..).filter(|completion| completion.id.0.is_multiple_of(2)));
+        }
+        reads
+    }
+
     /// Waits until the drive is idle, then reads `pages` pages. Returns the latency in ns.
     pub(crate) fn read(&mut self, first: u64, pages: u32) -> u64 {
         self.come_to_rest();
         let start = self.now;
-        self.run_pages(Op::Read, first, pages, 0);
+        self.run_pages(Op::Read, first..first + u64::from(pages), 0);
         self.now.since(start).0
     }
 
@@ -72,14 +112,14 @@ impl Writer {
     }
 
     fn run(&mut self, op: Op, page: u64, stream: u8) {
-        self.run_pages(op, page, 1, stream);
+        self.run_pages(op, page..page + 1, stream);
     }
 
-    fn run_pages(&mut self, op: Op, page: u64, pages: u32, stream: u8) {
-        assert_eq!(self.ask(op, page, pages, stream), Status::Success);
+    fn run_pages(&mut self, op: Op, pages: Range<u64>, stream: u8) {
+        assert_eq!(self.ask(op, pages, stream), Status::Success);
     }
 
-    fn ask(&mut self, op: Op, page: u64, pages: u32, stream: u8) -> Status {
+    fn ask(&mut self, op: Op, pages: Range<u64>, stream: u8) -> Status {
         let page_sectors = self.ssd.identify().page_sectors;
         self.next += 1;
         let command = Command {
@@ -90,8 +130,8 @@ impl Writer {
             fail_fast: false,
             stream,
             queue: 0,
-            sector: page * u64::from(page_sectors),
-            sectors: pages * page_sectors,
+            sector: pages.start * u64::from(page_sectors),
+            sectors: (pages.end - pages.start) as u32 * page_sectors,
             content: self.next,
         };
         assert_eq!(self.ssd.submit(self.now, &command), Submit::Accepted);

@@ -59,6 +59,18 @@ const PREEMPTING_ARRAY: &[&str] = &[
     "device.preempt.erase=suspend",
     "workload.read_class=1",
 ];
+/// A small drive with data placement.
+const PLACED: &[&str] = &[
+    "device.preset=pm9a3-960",
+    "device.superblock.erases=1",
+    "device.geometry.channels=2",
+    "device.geometry.chips=2",
+    "device.geometry.blocks=64",
+    "device.geometry.pages=24",
+    "device.buffer.size=2MiB",
+    "device.ftl.spare=40%",
+    "device.fdp.handles=2",
+];
 const STORE: &[&str] =
     &["lsm.enabled=true", "lsm.scale=0.001", "device.geometry.blocks=128", "run.requests=0"];
 
@@ -281,23 +293,17 @@ pub(super) const BASES: &[(&str, &[&[&str]])] = &[
     ),
     (
         "reclaim unit handles",
-        &[&[
-            "device.preset=pm9a3-960",
-            "device.superblock.erases=1",
-            "device.geometry.channels=2",
-            "device.geometry.chips=2",
-            "device.geometry.blocks=64",
-            "device.geometry.pages=24",
-            "device.buffer.size=2MiB",
-            "device.ftl.spare=40%",
-            "device.fdp.handles=2",
-            "precondition.fill=100%",
-            "workload.region_share=100%",
-            "workload.read=5%",
-            "workload.stream=1",
-            "beside.enabled=true",
-            "run.requests=20000",
-        ]],
+        &[
+            PLACED,
+            &[
+                "precondition.fill=100%",
+                "workload.region_share=100%",
+                "workload.read=5%",
+                "workload.stream=1",
+                "beside.enabled=true",
+                "run.requests=20000",
+            ],
+        ],
     ),
     (
         "cache",
@@ -337,23 +343,7 @@ pub(super) const BASES: &[(&str, &[&[&str]])] = &[
     ),
     ("trace", &[&["trace.file=FILE"]]),
     ("closed trace", &[&["trace.file=FILE", "trace.timing=closed"]]),
-    (
-        "disks of a trace",
-        &[&[
-            "device.preset=pm9a3-960",
-            "device.superblock.erases=1",
-            "device.geometry.channels=2",
-            "device.geometry.chips=2",
-            "device.geometry.blocks=64",
-            "device.geometry.pages=24",
-            "device.buffer.size=2MiB",
-            "device.ftl.spare=40%",
-            "device.fdp.handles=2",
-            "trace.file=FILE",
-            "trace.times=40",
-            "run.requests=0",
-        ]],
-    ),
+    ("disks of a trace", &[PLACED, &["trace.file=FILE", "trace.times=40", "run.requests=0"]]),
     ("fio", &[&["fio.file=JOBS"]]),
     ("data centre", &[&["datacenter.workload=cfs0"]]),
     ("open data centre", &[&["datacenter.workload=cfs0", "datacenter.pace=open"]]),

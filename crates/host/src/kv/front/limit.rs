@@ -17,9 +17,9 @@ impl Front {
         while self.active() < limit
             && let Some(segment) = self.retired.pop()
         {
-            self.unreturned.retain(|&other| other != segment);
             self.free.push(segment);
         }
+        self.returned = self.returned.min(self.retired.len());
         self.retire_free();
         true
     }
@@ -28,14 +28,14 @@ impl Front {
     pub(super) fn retire_free(&mut self) {
         while self.active() > self.limit && self.free.len() > RESERVE {
             self.retired.extend(self.free.pop());
-            self.unreturned.extend(self.retired.last());
         }
     }
 
     /// The memory of a segment that was retired, which may be returned to the system: its content is not
     /// needed. Each once.
     pub fn next_retired(&mut self) -> Option<&mut [u8]> {
-        let at = self.unreturned.pop()?.index() * self.segment;
+        let at = self.retired.get(self.returned)?.index() * self.segment;
+        self.returned += 1;
         Some(&mut self.memory[at..at + self.segment])
     }
 

@@ -37,8 +37,8 @@ pub struct Front {
     retired: Vec<FrontSegment>,
     /// Segments that may be in use or free.
     limit: usize,
-    /// Retired segments whose memory was not returned to the system yet.
-    unreturned: Vec<FrontSegment>,
+    /// The first so many of `retired` are those whose memory was returned to the system.
+    returned: usize,
     /// The segment being emptied.
     cursor: Option<Cursor>,
     /// The segments of the two queues to which compaction moves records.
@@ -115,7 +115,7 @@ impl Front {
             free: FrontSegment::first(to_usize(segments)).rev().collect(),
             retired: Vec::new(),
             limit: to_usize(segments),
-            unreturned: Vec::new(),
+            returned: 0,
             cursor: None,
             gathering: [None; 2],
             search: (FrontSegment::new(0), 0),
@@ -411,7 +411,9 @@ impl Front {
         self.gathering = [None; 2];
         self.search.1 = 0;
         self.fills.iter_mut().chain(self.dead.iter_mut()).for_each(|bytes| *bytes = 0);
-        self.free = self.fills.ids().rev().filter(|segment| !self.retired.contains(segment)).collect();
+        let mut is_retired = IdVec::filled(self.fills.len(), false);
+        self.retired.iter().for_each(|&segment| is_retired[segment] = true);
+        self.free = self.fills.ids().rev().filter(|&segment| !is_retired[segment]).collect();
         self.retire_free();
     }
 }

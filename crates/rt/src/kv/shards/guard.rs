@@ -85,7 +85,8 @@ impl<'a> ShardGuard<'a> {
     #[inline]
     fn collect(&mut self, place: &Place, mut shard: Seized<'_>) {
         place.note_recovery(&shard);
-        while let Some(memory) = shard.engine_mut().next_retired() {
+        // One piece at a time, so that no client waits for many.
+        if let Some(memory) = shard.engine_mut().next_retired() {
             return_memory(memory);
         }
         self.outputs.collect(&mut shard);

@@ -33,15 +33,15 @@ pub(super) struct Job {
 const FRACTION: u64 = 1024;
 
 impl Superblocks {
-    /// The host has been given a unit of `pages` pages in a group, while `missing` pages were missing from
-    /// what is to be free there. Of a victim with `valid` valid pages, `valid` are due for each
+    /// The host has been given a unit in a group, while `missing` pages were missing from what is to be free
+    /// there. Of a victim with `valid` valid pages, `valid` are due for each
     /// `pages_each` - `valid` that the host writes, so that as much is gained as is used up; for each
     /// superblock that is missing as many again.
-    pub(super) fn host_wrote(&mut self, group: GroupId, pages: u32, missing: u64) {
+    pub(super) fn host_wrote(&mut self, group: GroupId, missing: u64) {
         let each = u64::from(self.pages_each);
         if let Some(job) = &mut self.groups[group].job {
             let gained = (each - u64::from(job.valid)).max(1);
-            let due = u64::from(pages) * u64::from(job.valid) * FRACTION / gained;
+            let due = u64::from(self.config.program) * u64::from(job.valid) * FRACTION / gained;
             job.due += due + due * missing / each;
         }
     }

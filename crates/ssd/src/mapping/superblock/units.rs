@@ -92,8 +92,7 @@ impl Mapping {
     ) {
         let (group, handle) = (placement.group(), placement.handle());
         let missing = self.missing_pages(group);
-        let superblocks = self.superblocks();
-        superblocks.host_wrote(group, superblocks.config.program, missing);
+        self.superblocks().host_wrote(group, missing);
         self.program_unit(now, Lane::USER_WRITE, Unit { first, handle, pages: Pages::Host(entries) });
     }
 
