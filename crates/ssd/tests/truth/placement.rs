@@ -1,11 +1,11 @@
 //! Flexible Data Placement: the data of each handle lies apart, and is attributed to it.
 
 use crate::superblocks::drive;
-use crate::writer::{Writer, hot_and_cold, uniform};
+use crate::writer::{ReadsBesideWrites, Writer, hot_and_cold, uniform};
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::fdp::{EventType, GroupId, HandleId, HandleStatus, Isolation, PlacementId, Statistics};
 use tailcut_base::random::Stream;
-use tailcut_base::{Cause, Command, CommandId, Device, Nanos, Op, Spans, Submit};
+use tailcut_base::{Cause, Device, Nanos, Op, Spans};
 use tailcut_ssd::config::{FdpConfig, VictimPolicy};
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Figures, SsdConfig};
