@@ -1,4 +1,4 @@
-//! Admission to flash by size, time to live and write budget, and the order in which a cache reclaims segments.
+//! Admission to flash by size, time to live and write budget, and the order in which segments are reclaimed.
 
 use super::harness::settings;
 use super::served::Served;

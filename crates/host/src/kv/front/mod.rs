@@ -37,7 +37,7 @@ pub struct Front {
     retired: Vec<FrontSegment>,
     /// Segments that may be in use or free.
     limit: usize,
-    /// The first so many of `retired` are those whose memory was returned to the system.
+    /// Number of segments at the start of `retired` whose memory was returned to the system.
     returned: usize,
     /// The segment being emptied.
     cursor: Option<Cursor>,
