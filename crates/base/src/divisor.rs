@@ -1,12 +1,12 @@
-//! Division by numbers fixed by a configuration, mostly powers of two.
+//! Division by numbers fixed by a configuration.
 
-/// A divisor known before the run. If it is a power of two, as most page and block counts are, a division is
-/// a shift; the processor's division instruction would take ten times as long.
+/// A divisor known before the run. A division is a multiplication by its reciprocal; the processor's division
+/// instruction would take several times as long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Divisor {
     value: u32,
-    /// The exponent of a power of two; 32 or more otherwise.
-    shift: u32,
+    /// 2^64 − 1 over the value, rounded down.
+    reciprocal: u64,
 }
 
 impl Divisor {
@@ -16,8 +16,7 @@ impl Divisor {
     /// If `value` is zero.
     pub fn new(value: u32) -> Divisor {
         assert!(value > 0, "division by zero");
-        let shift = if value.is_power_of_two() { value.trailing_zeros() } else { u32::MAX };
-        Divisor { value, shift }
+        Divisor { value, reciprocal: u64::MAX / u64::from(value) }
     }
 
     /// The value of the divisor; never zero.
@@ -27,15 +26,27 @@ impl Divisor {
     }
 
     /// `x / self`, rounded down.
+    ///
+    /// With *m* = (2^64 − 1 − *r*) ÷ *d* for the reciprocal and *x* = *q d* + *s*, (*x* + 1) *m* ÷ 2^64 is
+    /// *q* + (*s* + 1) ÷ *d* − *e* with *e* = (*x* + 1) (1 + *r*) ÷ (2^64 *d*). As *x* + 1 and 1 + *r* are at
+    /// most 2^32, *e* is at most 1 ÷ *d* and above 0; so the whole part is *q*.
     #[inline]
     pub fn quotient(self, x: u32) -> u32 {
-        if self.shift < 32 { x >> self.shift } else { x / self.value }
+        let product = (u128::from(x) + 1) * u128::from(self.reciprocal);
+        crate::cast::to_u32((product >> 64) as u64)
     }
 
     /// The remainder of `x / self`, below the divisor.
     #[inline]
     pub fn remainder(self, x: u32) -> u32 {
-        if self.shift < 32 { x & (self.value - 1) } else { x % self.value }
+        self.divide(x).1
+    }
+
+    /// Quotient and remainder of `x / self`.
+    #[inline]
+    pub fn divide(self, x: u32) -> (u32, u32) {
+        let quotient = self.quotient(x);
+        (quotient, x - quotient * self.value)
     }
 }
 

@@ -11,41 +11,90 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
 /// A zeroed table of fixed length.
+///
+/// As a slice it is whole. A single entry is cheaper by [`Table::at`] and [`Table::set`], which have one bound
+/// to check; that the mapped bytes are aligned for `T`, and how many entries they make, is checked for each slice.
 pub struct Table<T> {
     memory: Memory,
     len: usize,
     of: PhantomData<T>,
 }
 
-enum Memory {
-    Empty,
-    #[cfg(not(target_arch = "wasm32"))]
-    Mapped(MmapMut),
-    /// Where no memory can be mapped; aligned for every number.
-    #[cfg(target_arch = "wasm32")]
-    Heap(Vec<u128>),
+/// A number that tables hold.
+pub trait Entry: Pod {
+    /// The entry at `index` of the bytes of a table.
+    fn read(bytes: &[u8], index: usize) -> Self;
+    /// Changes the entry at `index` of the bytes of a table.
+    fn write(bytes: &mut [u8], index: usize, entry: Self);
 }
+
+macro_rules! entries {
+    ($($number:ty),*) => {$(
+        impl Entry for $number {
+            #[inline(always)]
+            fn read(bytes: &[u8], index: usize) -> $number {
+                <$number>::from_ne_bytes(bytes.as_chunks().0[index])
+            }
+
+            #[inline(always)]
+            fn write(bytes: &mut [u8], index: usize, entry: $number) {
+                bytes.as_chunks_mut().0[index] = entry.to_ne_bytes();
+            }
+        }
+    )*};
+}
+
+entries!(u8, u32, u64);
+
+#[cfg(not(target_arch = "wasm32"))]
+struct Memory(MmapMut);
 
 #[cfg(not(target_arch = "wasm32"))]
 impl Memory {
     fn zeroed(bytes: usize, huge: bool) -> Memory {
-        let map = MmapMut::map_anon(bytes).expect("the system has memory for the maps of the drive");
+        // Nothing cannot be mapped.
+        let map = MmapMut::map_anon(bytes.max(1)).expect("the system has memory for the maps of the drive");
         if huge {
             // A system without huge pages backs the table with small ones.
             let _ = map.advise(Advice::HugePage);
         }
-        Memory::Mapped(map)
+        Memory(map)
     }
+
+    #[inline(always)]
+    fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    #[inline(always)]
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.0
+    }
+}
+
+/// Where no memory can be mapped; aligned for every number.
+#[cfg(target_arch = "wasm32")]
+struct Memory {
+    words: Vec<u128>,
+    bytes: usize,
 }
 
 #[cfg(target_arch = "wasm32")]
 impl Memory {
     fn zeroed(bytes: usize, _: bool) -> Memory {
-        Memory::Heap(vec![0; bytes.div_ceil(size_of::<u128>())])
+        Memory { words: vec![0; bytes.div_ceil(size_of::<u128>())], bytes }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &bytemuck::cast_slice(&self.words)[..self.bytes]
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut bytemuck::cast_slice_mut(&mut self.words)[..self.bytes]
     }
 }
 
-impl<T: Pod> Table<T> {
+impl<T: Entry> Table<T> {
     /// A table of `len` zeros.
     ///
     /// # Panics
@@ -64,41 +113,42 @@ impl<T: Pod> Table<T> {
 
     fn with_advice(len: usize, huge: bool) -> Table<T> {
         let bytes = len.checked_mul(size_of::<T>()).expect("the table fits the address space");
-        if bytes == 0 {
-            return Table { memory: Memory::Empty, len: 0, of: PhantomData };
-        }
-        Table { memory: Memory::zeroed(bytes, huge), len, of: PhantomData }
+        Table { memory: Memory::zeroed(bytes, huge && bytes > 0), len, of: PhantomData }
+    }
+
+    /// The entry at `index`.
+    ///
+    /// # Panics
+    /// If the table has no such entry.
+    #[inline]
+    pub fn at(&self, index: usize) -> T {
+        T::read(self.memory.bytes(), index)
+    }
+
+    /// Changes the entry at `index`.
+    ///
+    /// # Panics
+    /// If the table has no such entry.
+    #[inline]
+    pub fn set(&mut self, index: usize, entry: T) {
+        T::write(self.memory.bytes_mut(), index, entry);
     }
 }
 
-impl<T: Pod> Deref for Table<T> {
+impl<T: Entry> Deref for Table<T> {
     type Target = [T];
-    #[inline]
     fn deref(&self) -> &[T] {
-        match &self.memory {
-            Memory::Empty => &[],
-            #[cfg(not(target_arch = "wasm32"))]
-            Memory::Mapped(map) => &bytemuck::cast_slice(map)[..self.len],
-            #[cfg(target_arch = "wasm32")]
-            Memory::Heap(words) => &bytemuck::cast_slice(words)[..self.len],
-        }
+        bytemuck::cast_slice(&self.memory.bytes()[..self.len * size_of::<T>()])
     }
 }
 
-impl<T: Pod> DerefMut for Table<T> {
-    #[inline]
+impl<T: Entry> DerefMut for Table<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        match &mut self.memory {
-            Memory::Empty => &mut [],
-            #[cfg(not(target_arch = "wasm32"))]
-            Memory::Mapped(map) => &mut bytemuck::cast_slice_mut(map)[..self.len],
-            #[cfg(target_arch = "wasm32")]
-            Memory::Heap(words) => &mut bytemuck::cast_slice_mut(words)[..self.len],
-        }
+        bytemuck::cast_slice_mut(&mut self.memory.bytes_mut()[..self.len * size_of::<T>()])
     }
 }
 
-impl<T: Pod> Clone for Table<T> {
+impl<T: Entry> Clone for Table<T> {
     fn clone(&self) -> Table<T> {
         let mut copy = Table::new(self.len);
         copy.copy_from_slice(self);
@@ -123,6 +173,8 @@ mod tests {
         table[99_999] = 7;
         assert_eq!(table[99_999], 7);
         assert_eq!(table.clone()[99_999], 7);
+        table.set(99_998, 8);
+        assert_eq!((table.at(99_998), table.at(99_999)), (8, 7));
         assert!(Table::<u64>::new(0).is_empty());
     }
 }

@@ -52,8 +52,8 @@ impl Checker {
         let end = (command.sector + u64::from(command.sectors) + sectors - 1) >> shift;
         match command.op {
             Op::Read => {
-                let pages = &self.expected[first as usize..end as usize];
-                pages.iter().zip(0u32..).fold(0, |sum, (&page, index)| content::fold(sum, index, page))
+                let pages = (first as usize..end as usize).map(|page| self.expected.at(page));
+                pages.zip(0u32..).fold(0, |sum, (page, index)| content::fold(sum, index, page))
             }
             Op::Write => {
                 for page in first..end {
@@ -62,8 +62,8 @@ impl Checker {
                     let to = (command.sector + u64::from(command.sectors)).min(start + sectors) - start;
                     let mask = (u64::MAX >> (64 - (to - from))) << from;
                     let change = Change::write(command.content, page as u32, mask, to - from == sectors);
-                    let expected = &mut self.expected[page as usize];
-                    *expected = change.apply(*expected);
+                    let before = self.expected.at(page as usize);
+                    self.expected.set(page as usize, change.apply(before));
                 }
                 0
             }
@@ -71,7 +71,7 @@ impl Checker {
                 let whole = (command.sector + sectors - 1) >> shift
                     ..(command.sector + u64::from(command.sectors)) >> shift;
                 for page in whole {
-                    self.expected[page as usize] = 0;
+                    self.expected.set(page as usize, 0);
                 }
                 0
             }

@@ -359,6 +359,13 @@ impl Layout {
         self.pages.remainder(physical.get())
     }
 
+    /// The block of a physical page, and its place there.
+    #[inline]
+    pub fn block_and_offset(&self, physical: PhysicalPage) -> (BlockId, u32) {
+        let (block, offset) = self.pages.divide(physical.get());
+        (BlockId::new(block), offset)
+    }
+
     /// The page at a place in a block.
     #[inline]
     pub fn page_at(&self, block: BlockId, offset: u32) -> PhysicalPage {

@@ -128,13 +128,13 @@ impl NandArray {
     /// The fingerprint in a page. The page must have been programmed.
     #[inline]
     pub fn content(&self, physical: PhysicalPage) -> u32 {
-        if self.stride == 2 { self.pages[physical.index() * 2 + 1] } else { 0 }
+        if self.stride == 2 { self.pages.at(physical.index() * 2 + 1) } else { 0 }
     }
 
     /// The logical page that the spare area of a page names.
     #[inline]
     pub fn logical(&self, physical: PhysicalPage) -> LogicalPage {
-        LogicalPage::new(self.pages[physical.index() * self.stride])
+        LogicalPage::new(self.pages.at(physical.index() * self.stride))
     }
 
     /// Reads a page: the fingerprint of its content, or 0 on a drive that keeps none.
@@ -144,8 +144,8 @@ impl NandArray {
     /// read kept its content.
     #[inline(always)]
     pub fn read(&self, physical: PhysicalPage) -> u32 {
-        let block = &self.blocks[self.layout.block_of(physical)];
-        let offset = self.layout.offset_of(physical);
+        let (id, offset) = self.layout.block_and_offset(physical);
+        let block = &self.blocks[id];
         assert!(offset < block.next, "read of a page that was not programmed since the erase");
         if block.spoiled {
             return self.read_beside_spoiled(physical);
@@ -208,19 +208,16 @@ impl NandArray {
     #[inline]
     pub fn program(&mut self, physical: PhysicalPage, logical: LogicalPage, content: u32) -> bool {
         let fails = self.program_faults.strikes();
-        let block = &mut self.blocks[self.layout.block_of(physical)];
+        let (id, offset) = self.layout.block_and_offset(physical);
+        let block = &mut self.blocks[id];
         assert!(!block.bad, "program of a bad block");
-        assert_eq!(
-            block.next,
-            self.layout.offset_of(physical),
-            "pages of a block are programmed in order, once"
-        );
+        assert_eq!(block.next, offset, "pages of a block are programmed in order, once");
         block.next += 1;
         block.bad = fails;
         let at = physical.index() * self.stride;
-        self.pages[at] = logical.get();
+        self.pages.set(at, logical.get());
         if self.stride == 2 {
-            self.pages[at + 1] = content;
+            self.pages.set(at + 1, content);
         }
         !fails
     }
@@ -229,9 +226,9 @@ impl NandArray {
     #[inline]
     pub fn place(&mut self, physical: PhysicalPage, logical: LogicalPage, content: u32) {
         let at = physical.index() * self.stride;
-        self.pages[at] = logical.get();
+        self.pages.set(at, logical.get());
         if self.stride == 2 {
-            self.pages[at + 1] = content;
+            self.pages.set(at + 1, content);
         }
     }
 
@@ -285,7 +282,7 @@ impl NandArray {
     /// Touches the record of a page, so that it is in the cache when needed.
     #[inline]
     pub fn touch(&self, physical: PhysicalPage) -> u32 {
-        self.pages[physical.index() * self.stride]
+        self.pages.at(physical.index() * self.stride)
     }
 }
 

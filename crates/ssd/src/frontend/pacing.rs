@@ -15,6 +15,8 @@ pub(crate) struct Pacing {
     config: PacingConfig,
     /// Pages that may come in in this window.
     limit: u64,
+    /// The time of each page at that limit.
+    interval: Nanos,
     /// Pages that have come in in it.
     admitted: u64,
     /// When it ends.
@@ -28,11 +30,12 @@ impl Pacing {
         let mut pacing = Pacing {
             config: config.clone(),
             limit: 0,
+            interval: Nanos::ZERO,
             admitted: 0,
             end: Time::ZERO + config.window,
             due: Time::ZERO,
         };
-        pacing.limit = pacing.pages_at(config.most);
+        pacing.limit_to(pacing.pages_at(config.most));
         pacing
     }
 
@@ -46,9 +49,10 @@ impl Pacing {
         (u64::from(rate) * self.config.window.0 / 1_000_000_000).max(1)
     }
 
-    /// Time for each page at the present limit.
-    fn interval(&self) -> Nanos {
-        Nanos(self.config.window.0 / self.limit)
+    /// Lets in at most `limit` pages in each window from now on.
+    fn limit_to(&mut self, limit: u64) {
+        self.limit = limit;
+        self.interval = Nanos(self.config.window.0 / limit);
     }
 
     /// Begins the window in which `now` lies, if it is another.
@@ -61,7 +65,7 @@ impl Pacing {
         let before = if passed == 0 { self.admitted } else { 0 };
         let most = self.pages_at(self.config.most);
         let missing = most.saturating_sub(before);
-        self.limit = (before + missing * u64::from(self.config.growth) / 1_000_000).clamp(1, most);
+        self.limit_to((before + missing * u64::from(self.config.growth) / 1_000_000).clamp(1, most));
         self.admitted = 0;
         self.end += Nanos((passed + 1) * window);
     }
@@ -73,7 +77,7 @@ impl Pacing {
             PacingMode::None => None,
             PacingMode::Window => (self.admitted >= self.limit).then_some(self.end),
             PacingMode::Even => {
-                let ahead = self.interval() * u64::from(self.config.burst - 1);
+                let ahead = self.interval * u64::from(self.config.burst - 1);
                 (self.due > now + ahead).then(|| Time(self.due.0 - ahead.0))
             }
         }
@@ -82,7 +86,7 @@ impl Pacing {
     /// Pages come in now.
     pub(crate) fn admit(&mut self, now: Time, pages: u32) {
         self.admitted += u64::from(pages);
-        self.due = self.due.max(now) + self.interval() * u64::from(pages);
+        self.due = self.due.max(now) + self.interval * u64::from(pages);
     }
 }
 

@@ -23,7 +23,7 @@ impl ReadCache {
             let is_kept = |state: State| state == State::Kept;
             assert_eq!(slots().filter(|(_, slot)| is_kept(slot.state)).count(), kept, "kept pages");
             for (id, slot) in slots().filter(|(_, slot)| slot.state != State::Outdated) {
-                let found = self.places[slot.logical.index()];
+                let found = self.places.at(slot.logical.index());
                 assert_eq!(found, id.get() + 1, "page {} is in slot {id}", slot.logical);
             }
         }

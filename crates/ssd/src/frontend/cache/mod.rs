@@ -134,7 +134,7 @@ impl ReadCache {
     }
 
     fn find(&self, logical: LogicalPage) -> Option<SlotId> {
-        self.places[logical.index()].checked_sub(1).map(SlotId::new)
+        self.places.at(logical.index()).checked_sub(1).map(SlotId::new)
     }
 
     /// True when a page is here or on its way: a read of it needs no chip of its own.
@@ -266,7 +266,7 @@ impl ReadCache {
             State::Planned => self.release(slot),
             State::UnderWay => {
                 // Reads from before still get what it was.
-                self.places[logical.index()] = 0;
+                self.places.set(logical.index(), 0);
                 self.slots[slot].state = State::Outdated;
             }
             State::Outdated => unreachable!("nobody finds a page that is outdated"),
@@ -301,7 +301,7 @@ impl ReadCache {
         };
         self.shares[set].used += 1;
         let id = self.slots.insert(slot);
-        self.places[logical.index()] = id.get() + 1;
+        self.places.set(logical.index(), id.get() + 1);
         Some(id)
     }
 
@@ -310,7 +310,7 @@ impl ReadCache {
         let Slot { logical, set, is_ahead, state, readers, .. } = self.slots[slot];
         assert_eq!(readers, WaiterId::NONE, "a page was given up while a read waited for it");
         if state != State::Outdated {
-            self.places[logical.index()] = 0;
+            self.places.set(logical.index(), 0);
         }
         let share = &mut self.shares[set];
         share.used -= 1;

@@ -178,19 +178,19 @@ impl Ftl {
     /// Where a logical page is.
     #[inline]
     pub fn lookup(&self, logical: LogicalPage) -> Location {
-        Location::decode(self.map[logical.index()])
+        Location::decode(self.map.at(logical.index()))
     }
 
     /// Changes where a logical page is. The caller looks after validity.
     #[inline]
     pub fn set(&mut self, logical: LogicalPage, mapping: Location) {
-        self.map[logical.index()] = mapping.encode();
+        self.map.set(logical.index(), mapping.encode());
     }
 
     /// The raw map entry, to warm the cache.
     #[inline]
     pub fn touch(&self, logical: LogicalPage) -> u32 {
-        self.map[logical.index()]
+        self.map.at(logical.index())
     }
 
     /// The record of a page's block, to warm the cache.
@@ -301,7 +301,7 @@ impl Ftl {
     #[inline]
     pub fn is_valid(&self, physical: PhysicalPage) -> bool {
         let (word, bit) = bit_of(physical);
-        self.valid[word] & bit != 0
+        self.valid.at(word) & bit != 0
     }
 
     /// Marks a page valid that has just been programmed.
@@ -311,8 +311,9 @@ impl Ftl {
     #[inline]
     pub fn validate(&mut self, physical: PhysicalPage) {
         let (word, bit) = bit_of(physical);
-        debug_assert!(self.valid[word] & bit == 0);
-        self.valid[word] |= bit;
+        let bits = self.valid.at(word);
+        debug_assert!(bits & bit == 0);
+        self.valid.set(word, bits | bit);
         let block = self.layout.block_of(physical);
         self.blocks[block].valid += 1;
         assert_eq!(self.blocks[block].state, BlockState::Open, "a page becomes valid in an open block");
@@ -334,9 +335,9 @@ impl Ftl {
     #[inline]
     pub fn invalidate(&mut self, physical: PhysicalPage, now: Time) {
         let (word, bit) = bit_of(physical);
-        let words = &mut self.valid[..];
-        assert!(words[word] & bit != 0, "a page was invalidated twice");
-        words[word] &= !bit;
+        let bits = self.valid.at(word);
+        assert!(bits & bit != 0, "a page was invalidated twice");
+        self.valid.set(word, bits & !bit);
         let id = self.layout.block_of(physical);
         let block = &mut self.blocks[id];
         block.valid -= 1;
@@ -355,7 +356,7 @@ impl Ftl {
         let end = self.layout.page_at(block, self.geometry.pages).get();
         let mut at = self.layout.page_at(block, offset).get();
         while at < end {
-            let word = self.valid[(at / 64) as usize] >> (at % 64);
+            let word = self.valid.at((at / 64) as usize) >> (at % 64);
             if word != 0 {
                 let found = at + word.trailing_zeros();
                 return (found < end).then_some(PhysicalPage::new(found));

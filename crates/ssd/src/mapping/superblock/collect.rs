@@ -268,7 +268,9 @@ impl Mapping {
         let group = &mut superblocks.groups[destination.group()];
         group.collection[destination.handle()].copies.retain(|copy| {
             let is_valid = ftl.is_valid(copy.source);
-            progress[layout.superblock_of(layout.block_of(copy.source))].copies -= u32::from(!is_valid);
+            if !is_valid {
+                progress[layout.superblock_of(layout.block_of(copy.source))].copies -= 1;
+            }
             is_valid
         });
     }
