@@ -7,6 +7,7 @@ use super::arrival::{ArrivalPlan, BurstEnd};
 use super::lane::LanePlan;
 use super::recipe::{Recipe, RequestClasses};
 use super::size::{Sizes, sectors_of};
+use super::streams::Streams;
 use super::synthetic::Synthetic;
 use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 use tailcut_base::quantity::exact_bytes;
@@ -308,10 +309,10 @@ impl SyntheticConfig {
         recipe.trim = self.lane(&mut problems, "trim_size", &self.trim_size, writes, self.write_class);
         recipe.flush_every = self.flush_every;
         recipe.fua_ppm = self.fua;
-        recipe.stream = u8::try_from(self.stream).unwrap_or_else(|_| {
+        recipe.streams = Streams::One(u8::try_from(self.stream).unwrap_or_else(|_| {
             problems.push(Problem { key: "stream", message: format!("{} is above 255", self.stream) });
             0
-        });
+        }));
         recipe.depth = self.depth;
         recipe.think = self.think;
         recipe.arrivals = self.arrivals();

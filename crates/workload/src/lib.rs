@@ -23,6 +23,7 @@ pub mod lane;
 pub mod lsm;
 pub mod recipe;
 pub mod size;
+pub mod streams;
 pub mod synthetic;
 pub mod trace;
 pub mod zipf;
@@ -35,6 +36,7 @@ pub use config::SyntheticConfig;
 pub use datacenter::{Datacenter, DatacenterConfig};
 pub use lsm::LsmConfig;
 pub use recipe::Recipe;
+pub use streams::Streams;
 pub use synthetic::Synthetic;
 pub use tailcut_base::Problem;
 

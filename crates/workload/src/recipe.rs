@@ -6,6 +6,7 @@ use super::address::{Pattern, WHOLE};
 use super::arrival::ArrivalPlan;
 use super::lane::LanePlan;
 use super::size::Sizes;
+use super::streams::Streams;
 use tailcut_base::quantity::exact_bytes;
 use tailcut_base::{Class, Nanos, Op, Problem, SECTOR_BYTES};
 
@@ -31,8 +32,8 @@ pub struct Recipe {
     pub flush_every: u64,
     /// Share of the writes with force unit access, in parts per million.
     pub fua_ppm: u32,
-    /// Write stream of the writes; 0 if unused.
-    pub stream: u8,
+    /// Write streams of the writes.
+    pub streams: Streams,
     /// Maximum number of requests in flight, at least 1.
     pub depth: u32,
     /// Pause of a closed loop after each completion.
@@ -74,7 +75,7 @@ impl Recipe {
             write,
             flush_every: 0,
             fua_ppm: 0,
-            stream: 0,
+            streams: Streams::One(0),
             depth: 1,
             think: Nanos::ZERO,
             think_every: 1,

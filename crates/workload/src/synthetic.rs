@@ -4,6 +4,7 @@ use super::address::Address;
 use super::arrival::{ArrivalPlan, Arrivals};
 use super::lane::{Draws, Lane};
 use super::recipe::{Recipe, RequestClasses};
+use super::streams::NextStream;
 use super::{Pace, Request, Schedule, Source};
 use tailcut_base::random::Stream;
 use tailcut_base::{Class, Op, Problem};
@@ -41,7 +42,7 @@ pub struct Synthetic {
     flush_every: u64,
     flush_in: u64,
     fua_ppm: u32,
-    stream: u8,
+    streams: NextStream,
     arrivals: Arrivals,
     draws: Draws,
     op: Stream,
@@ -91,7 +92,7 @@ impl Synthetic {
             flush_every: recipe.flush_every,
             flush_in: recipe.flush_every,
             fua_ppm: recipe.fua_ppm,
-            stream: recipe.stream,
+            streams: NextStream::new(recipe.streams.clone(), named("stream")),
             arrivals: Arrivals::new(recipe.arrivals, named("arrival")),
             draws: Draws { address: named("address"), walk: named("walk") },
             op: named("op"),
@@ -225,7 +226,7 @@ impl Source for Synthetic {
             op,
             fua: write && self.fua_ppm > 0 && self.draw_fua(),
             class,
-            stream: if write { self.stream } else { 0 },
+            stream: if write { self.streams.draw() } else { 0 },
             sector: self.first + place,
             sectors,
         })

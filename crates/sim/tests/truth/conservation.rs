@@ -9,7 +9,7 @@ use tailcut_ssd::config::QueueArbitration;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Ssd, SsdConfig};
 use tailcut_workload::size::Sizes;
-use tailcut_workload::{ArrivalPlan, Pattern, Recipe};
+use tailcut_workload::{ArrivalPlan, Pattern, Recipe, Streams};
 
 /// The results that must be equal in two runs with one seed.
 #[derive(Debug, PartialEq)]
@@ -60,7 +60,7 @@ fn result(config: &SsdConfig, state: PreparedState, requests: u64, seed: u64) ->
         checker,
         vec![
             source("a", &recipe(sectors, requests, seed), seed),
-            source("b", &Recipe { stream: 1, ..recipe(sectors, requests, seed + 1) }, seed),
+            source("b", &Recipe { streams: Streams::One(1), ..recipe(sectors, requests, seed + 1) }, seed),
         ],
         TO_THE_END,
     );

@@ -95,6 +95,7 @@ const FOLLOWED: &[&[&str]] = &[
     &["fdp"],
     &["dataplacement"],
     &["plids", "fdp_pli"],
+    &["plid_select", "fdp_pli_select"],
 ];
 
 const IGNORED: &[(&str, &[&str])] = &[
@@ -381,8 +382,6 @@ const REFUSED: &[(&str, &[&str])] = &[
             "cpumode",
             "profile",
             "inject_slow",
-            "plid_select",
-            "fdp_pli_select",
             "dp_scheme",
             "atomic",
             "write_mode",

@@ -13,6 +13,7 @@ mod ini;
 mod job;
 mod key;
 mod options;
+mod placement;
 mod problem;
 mod value;
 

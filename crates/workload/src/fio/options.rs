@@ -1,5 +1,6 @@
 //! The keys of a job with their values: those of its section, added to those that it inherits.
 
+use super::placement::{identifiers, places_data, selects_at_random};
 use super::value::{Extent, KiloBase, boolean, extent, integer, per_direction, time};
 use crate::address::{Pattern, Place, WHOLE};
 use crate::address_config::parse_zones;
@@ -75,7 +76,10 @@ pub(super) struct Options {
     pub sync: bool,
     /// Writes name a placement identifier, or a stream.
     pub places_data: bool,
-    pub placement: u8,
+    /// The placement identifiers that they name; empty if the job does not choose.
+    pub placements: Vec<u8>,
+    /// They name them at random instead of in turn.
+    pub random_placement: bool,
 }
 
 impl Default for Options {
@@ -116,7 +120,8 @@ impl Default for Options {
             fdatasync: 0,
             sync: false,
             places_data: false,
-            placement: 0,
+            placements: Vec::new(),
+            random_placement: false,
         }
     }
 }
@@ -153,7 +158,8 @@ impl Options {
             "nrfiles" => one("nrfiles", integer(text, self.kilo)?)?,
             "sync" => self.sync = sync(text)?,
             "dataplacement" => self.places_data = places_data(text)?,
-            "plids" => self.placement = identifier(text)?,
+            "plids" => self.placements = identifiers(text)?,
+            "plid_select" => self.random_placement = selects_at_random(text)?,
             _ if self.set_blocks(key, text)? => {}
             _ if self.set_time(key, text)? => {}
             _ => self.set_amount(key, text)?,
@@ -275,26 +281,6 @@ pub(super) fn base(text: &str) -> Result<KiloBase, BadValue> {
         "1000" => Ok(KiloBase::Decimal),
         _ => Err(BadValue::new(format!("'{text}' is neither 1024 nor 1000"))),
     }
-}
-
-/// `dataplacement`: whether writes name a placement identifier or stream.
-fn places_data(text: &str) -> Result<bool, BadValue> {
-    match text {
-        "none" => Ok(false),
-        "fdp" | "streams" => Ok(true),
-        _ => Err(BadValue::new(format!("'{text}' is none of none, fdp and streams"))),
-    }
-}
-
-/// The placement identifier of a job's writes.
-fn identifier(text: &str) -> Result<u8, BadValue> {
-    if text.contains([',', '-', ':']) {
-        return Err(BadValue::new(
-            "writes that take turns among several placement identifiers are not supported; give one, and a job \
-             for each",
-        ));
-    }
-    text.parse().map_err(|_| BadValue::new(format!("'{text}' is no placement identifier from 0 to 255")))
 }
 
 fn direction(text: &str, kilo: KiloBase) -> Result<(Direction, Option<u64>), BadValue> {

@@ -57,6 +57,29 @@ fn reads_and_writes_of_a_mixed_job_share_one_map_of_blocks() {
 }
 
 #[test]
+fn writes_name_the_placement_identifiers_of_their_job() {
+    let streams = |text: &str| {
+        let jobs = parse(&format!("[job]\nrw=randwrite\nsize=16m\n{text}"));
+        requests(&jobs.jobs[0]).iter().map(|request| request.stream).collect::<Vec<_>>()
+    };
+    assert!(streams("plids=2\n").iter().all(|&stream| stream == 0), "they are not asked for");
+    assert!(streams("fdp=1\nfdp_pli=2\n").iter().all(|&stream| stream == 2));
+    assert_eq!(streams("dataplacement=fdp\nplids=1,3-4\n")[..5], [1, 3, 4, 1, 3]);
+    let random = streams("dataplacement=streams\nplids=1,3-4\nplid_select=random\n");
+    for wanted in [1, 3, 4] {
+        let share = random.iter().filter(|&&stream| stream == wanted).count() as f64 / random.len() as f64;
+        assert!((share - 1.0 / 3.0).abs() < 0.03, "{share} of stream {wanted}");
+    }
+    let jobs = parse("[job]\nrw=write\nfdp=1\n");
+    assert!(jobs.notes[0].to_string().contains("line 3: fdp: all writes name placement identifier 0"));
+    assert_eq!(
+        errors("[job]\nrw=write\nfdp=1\nplids=1-\nplid_select=scheme\n"),
+        "test.fio:4: plids: '' is no placement identifier from 0 to 255\n\
+         test.fio:5: plid_select: scheme is not supported; write a job for each range of offsets"
+    );
+}
+
+#[test]
 fn an_enterprise_test_file_is_read_as_written() {
     let jobs = parse(
         "[global]
