@@ -10,6 +10,7 @@ use super::engine::{Engine, Refused};
 use super::front::{Queue, Victim};
 use super::place::FrontUnit;
 use super::settings::Keep;
+use tailcut_base::cast::to_u32;
 
 impl Engine {
     /// Chooses a segment to empty unless one is being emptied. False if nothing can be freed.
@@ -23,6 +24,21 @@ impl Engine {
             || self.may_evict() && self.begin_eviction()
     }
 
+    /// Chooses a segment for a record of `bytes` bytes, before which `compacted` were emptied.
+    fn chooses_segment_for(&mut self, bytes: u64, compacted: u32) -> bool {
+        if !self.front.takes_run(to_u32(bytes)) {
+            return self.chooses_segment(compacted < MOST_COMPACTED);
+        }
+        let may_begin = self.may_evict();
+        let is_begun = self.front.pace().is_some()
+            || may_begin && (self.begin_eviction_for(bytes) || self.begin_eviction());
+        if compacted >= MOST_COMPACTED {
+            // What is moved could take the segments that have become free.
+            self.move_budget = 0;
+        }
+        is_begun
+    }
+
     /// Reserves memory for a record at once, whole segments at a time.
     ///
     /// # Errors
@@ -33,7 +49,7 @@ impl Engine {
             if let Some(unit) = self.front.reserve(queue, bytes, false) {
                 return Ok(unit);
             }
-            if !self.chooses_segment(compacted < MOST_COMPACTED) {
+            if !self.chooses_segment_for(bytes, compacted) {
                 return Err(Refused::Full);
             }
             compacted += 1;

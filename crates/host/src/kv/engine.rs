@@ -258,9 +258,9 @@ impl Engine {
     }
 
     /// Limits the memory for items, to at most that of the settings. Memory beyond becomes free as items are
-    /// evicted. False, and nothing is changed, if that is more, or less than 16 of the largest items need.
+    /// evicted. False, and nothing is changed, if that is more, or less than the least.
     pub fn set_memory_limit(&mut self, bytes: u64) -> bool {
-        let fits = self.may_evict() && bytes >= 16 * self.settings.most_item;
+        let fits = self.may_evict() && bytes >= self.settings.least_memory();
         let was_set = fits && self.front.set_limit(bytes);
         if was_set {
             self.settings.memory = bytes;

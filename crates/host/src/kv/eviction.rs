@@ -57,6 +57,12 @@ impl Engine {
         self.front.begin_eviction()
     }
 
+    /// Begins to evict a segment that is in the way of a record of `bytes` bytes, longer than a segment.
+    pub(super) fn begin_eviction_for(&mut self, bytes: u64) -> bool {
+        self.move_budget = self.front.segment_bytes() / 2;
+        self.front.begin_eviction_for(bytes)
+    }
+
     /// Evicts a record from its segment (S3-FIFO, Yang and others 2023, algorithm 1). One read is enough to
     /// leave the small queue for the main one; the algorithm asks for two, which finds fewer items (91.1
     /// instead of 90.7 % in the first case of the tests in `quality.rs`).
@@ -71,6 +77,11 @@ impl Engine {
             Queue::Small => (entry.heat > 0, 0),
             Queue::Main => (entry.heat > 0, entry.heat.saturating_sub(1)),
         };
+        if stays && self.front.takes_run(victim.bytes) {
+            self.front.keep_run(&victim);
+            self.index.set(hash, Entry { heat, ..entry });
+            return;
+        }
         if stays && self.move_within(hash, victim, heat) {
             return;
         }

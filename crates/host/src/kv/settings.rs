@@ -13,7 +13,8 @@ use tailcut_base::cast::to_u32;
 pub struct Settings {
     /// Memory for items in bytes, in addition to that of the index.
     pub memory: u64,
-    /// Largest item in bytes, including key and header; below half a segment and a sixteenth of the memory.
+    /// Largest item in bytes, including key and header; at most half a segment on flash, and what
+    /// [`Settings::least_memory`] lets it be.
     pub most_item: u64,
     /// Whether items are evicted when there is no room.
     pub keep: Keep,
@@ -69,6 +70,13 @@ impl Settings {
         self.keep == Keep::Everything || self.append == Append::AtOnce
     }
 
+    /// The least memory in bytes: that of four of the largest items in a cache, and of sixteen in a store, which
+    /// cannot evict others to put a long one in one piece.
+    pub fn least_memory(&self) -> u64 {
+        let items = if self.keep == Keep::WhatIsUsed { 4 } else { 16 };
+        self.most_item.saturating_mul(items)
+    }
+
     /// Descriptions of invalid settings, each with the valid range.
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
@@ -79,11 +87,11 @@ impl Settings {
                 self.most_item
             ));
         }
-        if self.most_item > self.memory / 16 {
+        if self.memory < self.least_memory() {
             problems.push(format!(
                 "an item of {} bytes needs at least {} bytes of memory",
                 self.most_item,
-                self.most_item * 16
+                self.least_memory()
             ));
         }
         if self.most_item < (Header::BYTES as u64 + 256).next_multiple_of(UNIT) {

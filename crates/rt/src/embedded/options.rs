@@ -18,7 +18,8 @@ use tailcut_ssd::{Precondition, Preset, SsdConfig};
 pub struct Options {
     /// Where items are kept besides memory.
     pub place: Place,
-    /// Bytes of memory for items, not including the index. At least sixteen times `most_item`.
+    /// Bytes of memory for items, not including the index. At least four times `most_item` in a cache, and
+    /// sixteen times in a store.
     pub memory: u64,
     /// Maximum size of an item in bytes, including its key and a header of 40, rounded up to 16; at least
     /// 304.

@@ -80,7 +80,7 @@ pub struct KvArguments {
     pub mask: u32,
     /// Memory for items, in MiB; other items are on flash
     ///
-    /// At least 16 times the largest item (-I) is used.
+    /// At least 4 times the largest item (-I) is used, and 16 times with -M.
     #[arg(short = 'm', long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
     pub memory_limit: u64,
     /// Memory for clients, such as 256m; default: 32 MiB per thread

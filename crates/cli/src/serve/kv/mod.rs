@@ -89,7 +89,7 @@ fn serve_with(
     let (store, (listen, warning)) = (Store::read(arguments)?, listen(arguments, options)?);
     let (windows, open) = windows::open(arguments)?;
     let history = history(arguments, &open, &store)?;
-    let memory_note = store::memory_note(arguments);
+    let memory_note = store.memory_note(arguments);
     options.notes.iter().chain(&open.note).chain(&memory_note).for_each(|note| reporter.note(note));
     warning.iter().for_each(|warning| reporter.warn(warning));
     if arguments.durable && arguments.devices.is_empty() {

@@ -91,6 +91,19 @@ impl Store {
         Settings { memory: memory / u64::from(parts), admission, ..self.settings }
     }
 
+    /// A note if items of the largest size need more memory than `-m`.
+    pub fn memory_note(&self, arguments: &KvArguments) -> Option<String> {
+        let Settings { memory, most_item, .. } = self.settings;
+        (memory > arguments.memory_limit << 20).then(|| {
+            format!(
+                "-m {}: {} MiB are used, {} times the largest item (-I)",
+                arguments.memory_limit,
+                memory.div_ceil(1 << 20),
+                memory / most_item
+            )
+        })
+    }
+
     /// The description of the store, in words.
     pub fn description(&self) -> String {
         let memory = format!("{} MiB of memory", self.settings.memory >> 20);
@@ -154,7 +167,9 @@ fn settings(arguments: &KvArguments) -> Result<Settings, Failure> {
             (most_item * 2).div_ceil(1 << 20)
         )));
     }
-    let memory = limit.max(most_item * LEAST_ITEMS);
+    let keep = if arguments.disable_evictions { Keep::Everything } else { Keep::WhatIsUsed };
+    let defaults = Settings { most_item, keep, ..Settings::default() };
+    let memory = limit.max(defaults.least_memory());
     if let Some(machine) = machine_memory().filter(|&machine| memory > machine) {
         return Err(Failure::Input(format!(
             "-m {}: {} MiB are needed, and this machine has {} MiB of memory; items without room there are \
@@ -166,7 +181,6 @@ fn settings(arguments: &KvArguments) -> Result<Settings, Failure> {
     }
     // An item fits half a segment.
     let for_items = (2 * most_item).div_ceil(BLOCK_BYTES).next_power_of_two() as u32;
-    let keep = if arguments.disable_evictions { Keep::Everything } else { Keep::WhatIsUsed };
     // Writing items as they leave memory is soon enough for a cache, unless clients wait until they are
     // durable.
     let append = if arguments.durable { Append::AtOnce } else { Append::OnLeaving };
@@ -178,22 +192,9 @@ fn settings(arguments: &KvArguments) -> Result<Settings, Failure> {
             "{option}: {why}; leave it out, or serve a cache in front of flash"
         )));
     }
-    let defaults = Settings::default();
     let segment_blocks = defaults.segment_blocks.max(for_items);
     let may_evict_store = arguments.force;
-    Ok(Settings { memory, most_item, keep, may_evict_store, append, admission, segment_blocks, ..defaults })
-}
-
-/// A note if items of the largest size need more memory than `-m`.
-pub fn memory_note(arguments: &KvArguments) -> Option<String> {
-    let (limit, needed) = (arguments.memory_limit << 20, arguments.max_item_size * LEAST_ITEMS);
-    (needed > limit).then(|| {
-        format!(
-            "-m {}: {} MiB are used, {LEAST_ITEMS} times the largest item (-I)",
-            arguments.memory_limit,
-            needed.div_ceil(1 << 20)
-        )
-    })
+    Ok(Settings { memory, may_evict_store, append, admission, segment_blocks, ..defaults })
 }
 
 /// Memory of this machine in bytes (proc_meminfo(5)).
@@ -204,11 +205,8 @@ fn machine_memory() -> Option<u64> {
     Some(kibibytes << 10)
 }
 
-/// Largest items that fit into memory at the same time, at least; see [`Settings::problems`].
-const LEAST_ITEMS: u64 = 16;
-
 /// As many parts as threads, as far as there is memory enough for the largest items in each.
 fn parts(arguments: &KvArguments, settings: &Settings) -> u32 {
-    let most = settings.memory / (16 * settings.most_item);
+    let most = settings.memory / settings.least_memory();
     u64::from(arguments.threads).clamp(1, most.max(1)) as u32
 }

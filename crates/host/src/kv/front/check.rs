@@ -11,13 +11,20 @@ impl Front {
     /// segments, and what they leave of these is dead.
     pub(in crate::kv) fn check(&self, live: impl Iterator<Item = FrontUnit>) -> Result<(), String> {
         let mut owners: IdVec<FrontSegment, u32> = IdVec::filled(self.fills.len(), 0);
-        for &segment in self.small.iter().chain(&self.main).chain(&self.free).chain(&self.retired) {
+        let used = self.small.iter().chain(&self.main).flat_map(|&first| self.run(first));
+        for segment in used.chain(self.free.iter().copied()).chain(self.retired.iter().copied()) {
             owners[segment] += 1;
         }
+        ensure!(self.free.is_sorted_by(|a, b| a > b), "the free segments of the memory are not in order");
+        let in_small: usize = self.small.iter().map(|&first| self.run(first).len()).sum();
+        ensure!(
+            in_small == self.in_small,
+            "{in_small} segments in the small queue, {} counted",
+            self.in_small
+        );
         for (segment, &owners) in owners.iter_enumerated() {
             let (fill, dead) = (self.fills[segment], self.dead[segment]);
             ensure!(owners == 1, "segment {segment} of the memory is in {owners} lists");
-            ensure!(fill as usize <= self.segment, "segment {segment} of the memory has {fill} bytes");
             ensure!(dead <= fill, "{dead} of {fill} bytes of segment {segment} of the memory are dead");
         }
         for &segment in self.free.iter().chain(&self.retired) {
@@ -25,6 +32,13 @@ impl Front {
             ensure!(fill == 0, "segment {segment} of the memory is free, and has {fill} bytes");
         }
         let mut used: IdVec<FrontSegment, u32> = IdVec::filled(self.fills.len(), 0);
+        for (segment, &fill) in self.fills.iter_enumerated().filter(|(_, fill)| self.takes_run(**fill)) {
+            let bytes = self.header(self.unit_at(segment, 0)).record_bytes();
+            ensure!(
+                u64::from(fill) == bytes,
+                "a run of segments has {fill} bytes from {segment} on, its record {bytes}"
+            );
+        }
         for unit in live {
             let segment = FrontSegment::new(to_u32(at(unit) / self.segment));
             let end = at(unit) % self.segment + to_usize(self.header(unit).record_bytes());

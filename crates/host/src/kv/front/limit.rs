@@ -1,6 +1,6 @@
 //! The limit on memory, while items are in it.
 
-use super::{Front, LEAST_SEGMENTS, RESERVE};
+use super::{Front, RESERVE};
 use tailcut_base::cast::to_usize;
 use tailcut_base::ids::Id;
 
@@ -10,14 +10,14 @@ impl Front {
     /// little or too much.
     pub fn set_limit(&mut self, bytes: u64) -> bool {
         let limit = to_usize(bytes / self.segment_bytes());
-        if limit < to_usize(LEAST_SEGMENTS) || bytes > self.memory.len() as u64 {
+        if limit < self.least || bytes > self.memory.len() as u64 {
             return false;
         }
         self.limit = limit;
         while self.active() < limit
             && let Some(segment) = self.retired.pop()
         {
-            self.free.push(segment);
+            self.make_free(segment);
         }
         self.returned = self.returned.min(self.retired.len());
         self.retire_free();

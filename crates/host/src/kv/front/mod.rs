@@ -5,14 +5,19 @@
 //! memory, and only those read there move to the *main* queue. A segment is emptied either by
 //! eviction, oldest first, or by compaction, which moves its live records together with those of other
 //! segments and keeps their age. The front yields [`Victim`]s one by one; the caller moves or drops each.
+//!
+//! A cache with little memory has segments that are shorter than its largest items: several segments are always
+//! free or partly filled, which should be a small part of the memory. Longer records have consecutive segments
+//! to themselves (`runs`).
 
 mod check;
 mod limit;
+mod runs;
 
 use super::item::{Item, Value};
 use super::place::{FrontUnit, UNIT};
 use super::record::Header;
-use super::settings::Settings;
+use super::settings::{Keep, Settings};
 use prefetch_index::prefetch_index;
 use std::collections::VecDeque;
 use tailcut_base::cast::{to_u32, to_usize};
@@ -24,7 +29,7 @@ pub struct Front {
     memory: Vec<u8>,
     /// Bytes per segment.
     segment: usize,
-    /// Bytes of records in each segment.
+    /// Bytes of records in each segment; of a run of segments in its first.
     fills: IdVec<FrontSegment, u32>,
     /// Bytes of each segment's dead records: those replaced, removed or moved since.
     dead: IdVec<FrontSegment, u32>,
@@ -32,11 +37,15 @@ pub struct Front {
     queue_of: IdVec<FrontSegment, Queue>,
     small: VecDeque<FrontSegment>,
     main: VecDeque<FrontSegment>,
+    /// Segments in the small queue; those of runs are not in it but for their first.
+    in_small: usize,
+    /// In descending order: the last is taken first.
     free: Vec<FrontSegment>,
     /// Segments beyond the limit on memory, in which nothing is.
     retired: Vec<FrontSegment>,
-    /// Segments that may be in use or free.
+    /// Segments that may be in use or free, and how many must be at least.
     limit: usize,
+    least: usize,
     /// Number of segments at the start of `retired` whose memory was returned to the system.
     returned: usize,
     /// The segment being emptied.
@@ -98,12 +107,17 @@ struct Cursor {
 }
 
 impl Front {
-    /// An empty front of about [`Settings::memory`] bytes, in segments that fit [`Settings::most_item`]. The
-    /// system commits the memory when it is first written.
+    /// An empty front of about [`Settings::memory`] bytes. The system commits the memory when it is first
+    /// written.
     pub fn new(settings: &Settings) -> Front {
-        let segment = settings.most_item.next_power_of_two().max(LEAST_SEGMENT);
-        let segments =
-            (settings.memory / segment).clamp(LEAST_SEGMENTS, u64::from(u32::MAX) * UNIT / segment);
+        let longest = settings.most_item.next_power_of_two().max(LEAST_SEGMENT);
+        // A store cannot evict what lies between two free segments.
+        let segment = match settings.keep {
+            Keep::WhatIsUsed => segment_of(settings.memory).min(longest),
+            Keep::Everything => longest,
+        };
+        let least = LEAST_SEGMENTS.max(settings.least_memory().div_ceil(segment));
+        let segments = (settings.memory / segment).clamp(least, u64::from(u32::MAX) * UNIT / segment);
         Front {
             memory: vec![0; to_usize(segment * segments)],
             segment: to_usize(segment),
@@ -112,9 +126,11 @@ impl Front {
             queue_of: IdVec::filled(to_usize(segments), Queue::Small),
             small: VecDeque::new(),
             main: VecDeque::new(),
+            in_small: 0,
             free: FrontSegment::first(to_usize(segments)).rev().collect(),
             retired: Vec::new(),
             limit: to_usize(segments),
+            least: to_usize(least),
             returned: 0,
             cursor: None,
             gathering: [None; 2],
@@ -162,7 +178,10 @@ impl Front {
     /// front may use the last free segments, new ones may not.
     pub fn reserve(&mut self, queue: Queue, bytes: u64, is_moved: bool) -> Option<FrontUnit> {
         let bytes = to_u32(bytes);
-        debug_assert!(bytes as usize <= self.segment && u64::from(bytes).is_multiple_of(UNIT));
+        debug_assert!(u64::from(bytes).is_multiple_of(UNIT));
+        if self.takes_run(bytes) {
+            return self.reserve_run(queue, bytes);
+        }
         let open = self.queue(queue).back().copied();
         let has_room =
             |&segment: &FrontSegment| self.fills[segment] as usize + bytes as usize <= self.segment;
@@ -172,8 +191,8 @@ impl Front {
             Some(segment) => segment,
             None if is_moved || self.free.len() > RESERVE / 2 => {
                 let segment = self.free.pop()?;
-                self.queue(queue).push_back(segment);
-                self.queue_of[segment] = queue;
+                let end = self.queue(queue).len();
+                self.enqueue(segment, queue, end);
                 segment
             }
             None => return None,
@@ -192,8 +211,7 @@ impl Front {
             None => {
                 let segment = self.free.pop()?;
                 let place = self.place_of(victim, queue);
-                self.queue(queue).insert(place, segment);
-                self.queue_of[segment] = queue;
+                self.enqueue(segment, queue, place);
                 self.gathering[queue as usize] = Some(segment);
                 segment
             }
@@ -238,8 +256,7 @@ impl Front {
     /// Begins to evict the oldest segment. False if there is none, or if a segment is being emptied.
     pub fn begin_eviction(&mut self) -> bool {
         let oldest = self.oldest().filter(|_| self.cursor.is_none());
-        self.cursor = self.cursor.or(oldest);
-        oldest.is_some()
+        oldest.inspect(|&segment| self.evict(segment)).is_some()
     }
 
     /// The next record of the segment being emptied. None at the end of the segment, which is then free.
@@ -253,16 +270,33 @@ impl Front {
             return Some(Victim { unit, queue, bytes: next - at, emptying });
         }
         self.cursor = None;
-        let place = self.place_of(segment, queue);
-        self.queue(queue).remove(place);
+        self.dequeue(segment, queue);
         self.gathering[queue as usize].take_if(|gathering| *gathering == segment);
-        (self.fills[segment], self.dead[segment]) = (0, 0);
         if self.search.0 == segment {
             self.search.1 = 0;
         }
-        self.free.push(segment);
+        self.run(segment).for_each(|member| self.make_free(member));
+        (self.fills[segment], self.dead[segment]) = (0, 0);
         self.retire_free();
         None
+    }
+
+    /// Puts a segment that was free into a queue.
+    fn enqueue(&mut self, segment: FrontSegment, queue: Queue, place: usize) {
+        self.queue(queue).insert(place, segment);
+        self.queue_of[segment] = queue;
+        self.in_small += if queue == Queue::Small { self.run(segment).len() } else { 0 };
+    }
+
+    fn dequeue(&mut self, segment: FrontSegment, queue: Queue) {
+        let place = self.place_of(segment, queue);
+        self.queue(queue).remove(place);
+        self.in_small -= if queue == Queue::Small { self.run(segment).len() } else { 0 };
+    }
+
+    fn make_free(&mut self, segment: FrontSegment) {
+        let place = self.free.partition_point(|&other| other > segment);
+        self.free.insert(place, segment);
     }
 
     fn place_of(&mut self, segment: FrontSegment, queue: Queue) -> usize {
@@ -316,13 +350,17 @@ impl Front {
         FrontUnit::new(to_u32((segment.index() * self.segment + at as usize) as u64 / UNIT))
     }
 
-    fn oldest(&self) -> Option<Cursor> {
+    fn oldest(&self) -> Option<FrontSegment> {
         let total = self.active() - self.free.len();
-        let is_small = self.small.len() * SMALL_SHARE > total || self.main.is_empty();
-        let queue = if is_small { Queue::Small } else { Queue::Main };
-        let oldest = if is_small { self.small.front() } else { self.main.front() };
-        let (emptying, pace) = (Emptying::Eviction, EVICTION_PACE);
-        oldest.map(|&segment| Cursor { segment, queue, emptying, pace, at: 0, ahead: 0, lead: 0 })
+        let is_small = self.in_small * SMALL_SHARE > total || self.main.is_empty();
+        if is_small { self.small.front().copied() } else { self.main.front().copied() }
+    }
+
+    /// Begins to evict a segment, while none is being emptied.
+    fn evict(&mut self, segment: FrontSegment) {
+        let (queue, emptying) = (self.queue_of[segment], Emptying::Eviction);
+        self.cursor =
+            Some(Cursor { segment, queue, emptying, pace: EVICTION_PACE, at: 0, ahead: 0, lead: 0 });
     }
 
     fn queue(&mut self, queue: Queue) -> &mut VecDeque<FrontSegment> {
@@ -407,6 +445,7 @@ impl Front {
     pub fn clear(&mut self) {
         self.small.clear();
         self.main.clear();
+        self.in_small = 0;
         self.cursor = None;
         self.gathering = [None; 2];
         self.search.1 = 0;
@@ -423,8 +462,15 @@ fn at(unit: FrontUnit) -> usize {
     unit.index() * to_usize(UNIT)
 }
 
-/// Least segment size, 64 KiB: a smaller segment holds too few items to be worth its bookkeeping.
-const LEAST_SEGMENT: u64 = 64 << 10;
+/// The length of segments for so much memory: a power of two.
+fn segment_of(memory: u64) -> u64 {
+    (memory / SEGMENTS).max(LEAST_SEGMENT).next_power_of_two()
+}
+
+/// Segments of a memory that is too small for longer ones: 4 of 256 are free or half filled.
+const SEGMENTS: u64 = 256;
+/// Least segment size, 16 KiB: a smaller segment holds too few items to be worth its bookkeeping.
+const LEAST_SEGMENT: u64 = 16 << 10;
 const LEAST_SEGMENTS: u64 = 16;
 /// Bytes per cache line.
 const CACHE_LINE: usize = 64;
