@@ -303,6 +303,11 @@ impl Log {
         self.drop_tombstones();
     }
 
+    /// The records of a segment that is being reclaimed become invalid: nothing refers to them any more.
+    pub fn void(&mut self, number: SegmentId) {
+        self.segments[number].valid = 0;
+    }
+
     /// Recovery has found a valid record at `unit`.
     pub fn note_valid(&mut self, unit: u64) {
         let number = self.segment_of(unit);

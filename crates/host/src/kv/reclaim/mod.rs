@@ -304,6 +304,8 @@ impl Engine {
         }
         if let Some(flash) = &mut self.flash {
             flash.reclaims[slot].entries = entries;
+            // Reads that are under way may put off its release.
+            flash.log.void(victim);
         }
     }
 
