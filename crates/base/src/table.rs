@@ -12,8 +12,9 @@ use std::ops::{Deref, DerefMut};
 
 /// A zeroed table of fixed length.
 ///
-/// As a slice it is whole. A single entry is cheaper by [`Table::at`] and [`Table::set`], which have one bound
-/// to check; that the mapped bytes are aligned for `T`, and how many entries they make, is checked for each slice.
+/// As a slice it is whole. A single entry is cheaper by [`Table::at`] and [`Table::set`], which have one
+/// bound to check; that the mapped bytes are aligned for `T`, and how many entries they make, is checked for
+/// each slice.
 pub struct Table<T> {
     memory: Memory,
     len: usize,

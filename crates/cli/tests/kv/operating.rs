@@ -52,12 +52,12 @@ fn a_server_without_a_drive_claims_nothing_about_writes_to_one() {
 
 #[test]
 fn the_memory_limit_moves_below_the_one_it_was_started_with() {
-    let mut server = Server::start(&["--memory-only", "-m", "48", "-t", "2", "-I", "1m"]);
+    let mut server = Server::start(&["--memory-only", "-m", "48", "-t", "2", "-I", "2m"]);
     let mut client = server.client();
     let refused = "MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust";
-    // Each of two threads needs room for 16 of the largest items.
+    // Each of two threads needs room for four of the largest items.
     for (command, answer, mebibytes) in
-        [("49", refused, 48), ("31", refused, 48), ("32", "OK", 32), ("48", "OK", 48)]
+        [("49", refused, 48), ("15", refused, 48), ("16", "OK", 16), ("48", "OK", 48)]
     {
         let heard = client.say(&format!("cache_memlimit {command}"));
         assert_eq!(heard.as_deref(), Some(answer), "{command}");

@@ -70,8 +70,8 @@ impl Settings {
         self.keep == Keep::Everything || self.append == Append::AtOnce
     }
 
-    /// The least memory in bytes: that of four of the largest items in a cache, and of sixteen in a store, which
-    /// cannot evict others to put a long one in one piece.
+    /// The least memory in bytes: that of four of the largest items in a cache, and of sixteen in a store,
+    /// which cannot evict others to put a long one in one piece.
     pub fn least_memory(&self) -> u64 {
         let items = if self.keep == Keep::WhatIsUsed { 4 } else { 16 };
         self.most_item.saturating_mul(items)

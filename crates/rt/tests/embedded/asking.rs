@@ -88,7 +88,7 @@ fn a_full_store_says_so_and_a_cache_gives_up() {
 
 #[test]
 fn options_that_do_not_fit_are_all_told() {
-    let wrong = Options { is_durable: true, most_item: 8 << 20, ..Options::in_memory() };
+    let wrong = Options { is_durable: true, most_item: 32 << 20, ..Options::in_memory() };
     let Err(CannotOpen::Options(why)) = Store::open(wrong) else { panic!("it is in memory") };
     assert!(why.contains("durable") && why.contains("134217728"), "{why}");
     let Err(CannotOpen::Options(why)) = Store::open(Options::on_devices(Vec::new(), None)) else {

@@ -6,12 +6,13 @@
 //! eviction, oldest first, or by compaction, which moves its live records together with those of other
 //! segments and keeps their age. The front yields [`Victim`]s one by one; the caller moves or drops each.
 //!
-//! A cache with little memory has segments that are shorter than its largest items: several segments are always
-//! free or partly filled, which should be a small part of the memory. Longer records have consecutive segments
-//! to themselves (`runs`).
+//! A cache with little memory has segments that are shorter than its largest items: several segments are
+//! always free or partly filled, which should be a small part of the memory. Longer records have consecutive
+//! segments to themselves (`runs`).
 
 mod check;
 mod limit;
+mod queues;
 mod runs;
 
 use super::item::{Item, Value};
@@ -281,29 +282,6 @@ impl Front {
         None
     }
 
-    /// Puts a segment that was free into a queue.
-    fn enqueue(&mut self, segment: FrontSegment, queue: Queue, place: usize) {
-        self.queue(queue).insert(place, segment);
-        self.queue_of[segment] = queue;
-        self.in_small += if queue == Queue::Small { self.run(segment).len() } else { 0 };
-    }
-
-    fn dequeue(&mut self, segment: FrontSegment, queue: Queue) {
-        let place = self.place_of(segment, queue);
-        self.queue(queue).remove(place);
-        self.in_small -= if queue == Queue::Small { self.run(segment).len() } else { 0 };
-    }
-
-    fn make_free(&mut self, segment: FrontSegment) {
-        let place = self.free.partition_point(|&other| other > segment);
-        self.free.insert(place, segment);
-    }
-
-    fn place_of(&mut self, segment: FrontSegment, queue: Queue) -> usize {
-        let place = self.queue(queue).iter().position(|&other| other == segment);
-        place.expect("a segment is in its queue")
-    }
-
     /// The next record to prefetch for eviction, each once. None if [`LEAD`] are prefetched already, or if
     /// the segment has no more.
     pub fn next_soon(&mut self) -> Option<FrontUnit> {
@@ -348,26 +326,6 @@ impl Front {
 
     fn unit_at(&self, segment: FrontSegment, at: u32) -> FrontUnit {
         FrontUnit::new(to_u32((segment.index() * self.segment + at as usize) as u64 / UNIT))
-    }
-
-    fn oldest(&self) -> Option<FrontSegment> {
-        let total = self.active() - self.free.len();
-        let is_small = self.in_small * SMALL_SHARE > total || self.main.is_empty();
-        if is_small { self.small.front().copied() } else { self.main.front().copied() }
-    }
-
-    /// Begins to evict a segment, while none is being emptied.
-    fn evict(&mut self, segment: FrontSegment) {
-        let (queue, emptying) = (self.queue_of[segment], Emptying::Eviction);
-        self.cursor =
-            Some(Cursor { segment, queue, emptying, pace: EVICTION_PACE, at: 0, ahead: 0, lead: 0 });
-    }
-
-    fn queue(&mut self, queue: Queue) -> &mut VecDeque<FrontSegment> {
-        match queue {
-            Queue::Small => &mut self.small,
-            Queue::Main => &mut self.main,
-        }
     }
 
     /// Length of a segment of the front in bytes.

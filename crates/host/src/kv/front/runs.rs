@@ -1,5 +1,5 @@
-//! Records that are longer than a segment: each has a run of consecutive segments to itself, of which the first
-//! is in a queue.
+//! Records that are longer than a segment: each has a run of consecutive segments to itself, of which the
+//! first is in a queue.
 
 use super::{Front, FrontSegment, Queue, RESERVE, Victim};
 use crate::kv::place::FrontUnit;
@@ -12,13 +12,15 @@ impl Front {
         bytes as usize > self.segment
     }
 
-    /// The segments of the run that begins with a segment that is in use: itself, unless its record is longer.
+    /// The segments of the run that begins with a segment that is in use: itself, unless its record is
+    /// longer.
     pub(super) fn run(&self, first: FrontSegment) -> impl ExactSizeIterator<Item = FrontSegment> + use<> {
         let count = (self.fills[first] as usize).div_ceil(self.segment).max(1);
         (first.index()..first.index() + count).map(FrontSegment::at)
     }
 
-    /// Reserves a run of free segments for a record of `bytes` bytes. None until there are so many side by side.
+    /// Reserves a run of free segments for a record of `bytes` bytes. None until enough of them are side by
+    /// side.
     pub(super) fn reserve_run(&mut self, queue: Queue, bytes: u32) -> Option<FrontUnit> {
         let count = (bytes as usize).div_ceil(self.segment);
         if self.free.len() < count + RESERVE / 2 {
@@ -51,7 +53,7 @@ impl Front {
         run_in(&self.free, count)
     }
 
-    /// Begins to evict a segment of those, consecutive, that a record of `bytes` bytes takes and that have the
+    /// Begins to evict one of the consecutive segments that a record of `bytes` bytes needs: those with the
     /// fewest bytes of live records. False if a segment is being emptied.
     pub fn begin_eviction_for(&mut self, bytes: u64) -> bool {
         let count = (to_u32(bytes) as usize).div_ceil(self.segment);
@@ -60,7 +62,7 @@ impl Front {
         for &first in self.small.iter().chain(&self.main) {
             let run = self.run(first);
             let each = u64::from(self.fills[first] - self.dead[first]) / run.len() as u64;
-            // One more than its bytes: an empty segment is in the way, too.
+            // One more than its bytes: an empty segment is also in the way.
             run.for_each(|member| (live[member], first_of[member]) = (each + 1, Some(first)));
         }
         let starts = FrontSegment::first(live.len() + 1 - count);
@@ -95,7 +97,7 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Step {
-        /// Records of so many bytes, up to three and a half segments, in the small queue or the main one.
+        /// A record of this length in bytes, in the small queue or the main one.
         Add(u32, bool),
         Remove(usize),
         /// Evict the oldest segment; the records with a number that this divides stay if they can.
