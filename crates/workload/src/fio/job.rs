@@ -9,7 +9,7 @@ use crate::arrival::ArrivalPlan;
 use crate::lane::LanePlan;
 use crate::recipe::Recipe;
 use crate::size::Sizes;
-use crate::{Schedule, Streams, Synthetic};
+use crate::{Schedule, Synthetic};
 use tailcut_base::{Nanos, Problem, SECTOR_BYTES};
 
 /// A job of a job file: one clone of one section.
@@ -65,7 +65,7 @@ impl FioJob {
         }
         recipe.flush_every = [o.fsync, o.fdatasync].into_iter().filter(|&n| n > 0).min().unwrap_or(0);
         recipe.fua_ppm = if o.sync { WHOLE } else { 0 };
-        recipe.streams = if o.places_data { o.streams() } else { Streams::One(0) };
+        recipe.streams = o.placement.streams();
         recipe.depth = o.depth();
         recipe.think = o.think;
         recipe.think_every = o.think_blocks;
@@ -179,7 +179,7 @@ pub(super) fn check(section: &Section, o: &Options, findings: &mut Findings) {
     if !o.direction.random && o.rw_suffix.is_some_and(|gap| !gap.is_multiple_of(SECTOR_BYTES)) {
         findings.error(line("rw"), "rw", "the gap after the colon must be a multiple of 512 bytes");
     }
-    if o.places_data && o.direction.write && o.placements.is_empty() {
+    if o.direction.write && o.placement.is_open() {
         let message = "all writes name placement identifier 0, where fio would use all of the drive's in turn; \
                        plids chooses";
         let key = if o.lines.contains_key("fdp") { "fdp" } else { "dataplacement" };
@@ -242,16 +242,6 @@ impl Options {
         let d = self.direction;
         let rates = self.rate.or(self.rate_iops).unwrap_or_default();
         [(d.read, rates[0]), (d.write, rates[1]), (d.trim, rates[2])]
-    }
-
-    /// The placement identifiers that writes name.
-    fn streams(&self) -> Streams {
-        match (&self.placements[..], self.random_placement) {
-            ([], _) => Streams::One(0),
-            (&[one], _) => Streams::One(one),
-            (several, false) => Streams::RoundRobin(several.to_vec()),
-            (several, true) => Streams::Random(several.to_vec()),
-        }
     }
 
     fn arrivals(&self) -> ArrivalPlan {

@@ -1,6 +1,6 @@
 //! The keys of a job with their values: those of its section, added to those that it inherits.
 
-use super::placement::{identifiers, places_data, selects_at_random};
+use super::placement::Placement;
 use super::value::{Extent, KiloBase, boolean, extent, integer, per_direction, time};
 use crate::address::{Pattern, Place, WHOLE};
 use crate::address_config::parse_zones;
@@ -74,12 +74,7 @@ pub(super) struct Options {
     pub fsync: u64,
     pub fdatasync: u64,
     pub sync: bool,
-    /// Writes name a placement identifier, or a stream.
-    pub places_data: bool,
-    /// The placement identifiers that they name; empty if the job does not choose.
-    pub placements: Vec<u8>,
-    /// They name them at random instead of in turn.
-    pub random_placement: bool,
+    pub placement: Placement,
 }
 
 impl Default for Options {
@@ -119,9 +114,7 @@ impl Default for Options {
             fsync: 0,
             fdatasync: 0,
             sync: false,
-            places_data: false,
-            placements: Vec::new(),
-            random_placement: false,
+            placement: Placement::default(),
         }
     }
 }
@@ -157,9 +150,7 @@ impl Options {
             "ioengine" => self.engine = Some(engine(text)?),
             "nrfiles" => one("nrfiles", integer(text, self.kilo)?)?,
             "sync" => self.sync = sync(text)?,
-            "dataplacement" => self.places_data = places_data(text)?,
-            "plids" => self.placements = identifiers(text)?,
-            "plid_select" => self.random_placement = selects_at_random(text)?,
+            _ if self.placement.set(key, text)? => {}
             _ if self.set_blocks(key, text)? => {}
             _ if self.set_time(key, text)? => {}
             _ => self.set_amount(key, text)?,
@@ -173,7 +164,7 @@ impl Options {
             "randommap" => &mut self.random_map,
             "time_based" => &mut self.time_based,
             "stonewall" => &mut self.stonewall,
-            "fdp" => &mut self.places_data,
+            "fdp" => self.placement.flag(),
             _ => return None,
         })
     }

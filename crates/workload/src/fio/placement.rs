@@ -1,9 +1,52 @@
 //! Which placement identifiers the writes of a job name.
 
+use crate::Streams;
 use tailcut_base::BadValue;
 
+/// The placement identifiers, or streams, that a job names for its writes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Placement {
+    is_on: bool,
+    /// Empty if the job does not choose.
+    identifiers: Vec<u8>,
+    is_random: bool,
+}
+
+impl Placement {
+    /// `fdp`: writes name placement identifiers.
+    pub(super) fn flag(&mut self) -> &mut bool {
+        &mut self.is_on
+    }
+
+    /// Sets `dataplacement`, `plids` or `plid_select`; false for another key.
+    pub(super) fn set(&mut self, key: &str, text: &str) -> Result<bool, BadValue> {
+        match key {
+            "dataplacement" => self.is_on = places_data(text)?,
+            "plids" => self.identifiers = identifiers(text)?,
+            "plid_select" => self.is_random = selects_at_random(text)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// True if writes name an identifier that the job does not choose.
+    pub(super) fn is_open(&self) -> bool {
+        self.is_on && self.identifiers.is_empty()
+    }
+
+    /// The streams that writes name.
+    pub(super) fn streams(&self) -> Streams {
+        match &self.identifiers[..] {
+            several if !self.is_on || several.is_empty() => Streams::One(0),
+            &[one] => Streams::One(one),
+            several if self.is_random => Streams::Random(several.to_vec()),
+            several => Streams::RoundRobin(several.to_vec()),
+        }
+    }
+}
+
 /// `dataplacement`: whether writes name a placement identifier or stream.
-pub(super) fn places_data(text: &str) -> Result<bool, BadValue> {
+fn places_data(text: &str) -> Result<bool, BadValue> {
     match text {
         "none" => Ok(false),
         "fdp" | "streams" => Ok(true),
@@ -12,7 +55,7 @@ pub(super) fn places_data(text: &str) -> Result<bool, BadValue> {
 }
 
 /// The placement identifiers of a job's writes: numbers and ranges, such as 0,2-4.
-pub(super) fn identifiers(text: &str) -> Result<Vec<u8>, BadValue> {
+fn identifiers(text: &str) -> Result<Vec<u8>, BadValue> {
     let number = |text: &str| {
         let wrong = |_| BadValue::new(format!("'{text}' is no placement identifier from 0 to 255"));
         text.trim().parse::<u8>().map_err(wrong)
@@ -36,7 +79,7 @@ pub(super) fn identifiers(text: &str) -> Result<Vec<u8>, BadValue> {
 const PLACEMENTS_MAX: usize = 128;
 
 /// `plid_select`: whether writes name placement identifiers at random.
-pub(super) fn selects_at_random(text: &str) -> Result<bool, BadValue> {
+fn selects_at_random(text: &str) -> Result<bool, BadValue> {
     match text {
         "roundrobin" => Ok(false),
         "random" => Ok(true),
