@@ -15,6 +15,7 @@ pub mod address;
 pub mod address_config;
 pub mod arrival;
 mod beside;
+pub mod cachebench;
 pub mod characterization;
 pub mod config;
 pub mod datacenter;

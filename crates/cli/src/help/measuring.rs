@@ -93,6 +93,10 @@ pub(super) const ALL: &[CommandHelp] = &[
         examples: &[
             ("Store all items, then measure", "tailcut bench kv --load --clients 8 --depth 16"),
             ("Measure a server on a unix socket", "tailcut bench kv --unix kv.sock --gets 99"),
+            (
+                "Run a production load of CacheBench, misses stored",
+                "tailcut bench kv --cachebench cdn/config.json --items 100000 --fill",
+            ),
         ],
         exit_status: RUNS,
         see_also: &["serve kv"],

@@ -5,6 +5,7 @@ mod clients;
 mod exposition;
 mod failing;
 mod figures;
+mod measured;
 mod operating;
 mod outliving;
 mod replacing;

@@ -1,6 +1,7 @@
 //! The generated workloads match their configuration.
 
 mod address;
+mod cachebench;
 mod datacenter;
 mod fio;
 mod lsm;
