@@ -113,7 +113,7 @@ impl Engine {
         let queue = match before {
             Some(Entry { place: Place::Front { unit }, .. }) => self.front.queue_of(unit),
             _ if self.ghost.recall(hash) => Queue::Main,
-            _ => Queue::Small,
+            _ => self.queue_of_new(bytes),
         };
         self.make_room(bytes);
         self.reserve_now(queue, bytes)

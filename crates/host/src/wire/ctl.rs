@@ -241,7 +241,11 @@ pub fn show(reply: &ControlReply) -> String {
         }
         ControlReply::Done => String::from("done\n"),
         ControlReply::Invalid => String::from("refused: the values do not fit the drive or its state\n"),
-        ControlReply::Unsupported => String::from("refused: the drive does not know this call\n"),
+        ControlReply::Unsupported => String::from(
+            "refused: the drive does not know this call; those about handles need a drive of its own with \
+             device.fdp.handles of 2 or more, those about blocks and collection one that is not mapped by \
+             superblock (device.ftl.mapping)\n",
+        ),
     }
 }
 

@@ -11,17 +11,15 @@ impl Front {
     /// segments, and what they leave of these is dead.
     pub(in crate::kv) fn check(&self, live: impl Iterator<Item = FrontUnit>) -> Result<(), String> {
         let mut owners: IdVec<FrontSegment, u32> = IdVec::filled(self.fills.len(), 0);
-        let used = self.small.iter().chain(&self.main).flat_map(|&first| self.run(first));
+        let used = self.queues.iter().flatten().flat_map(|&first| self.run(first));
         for segment in used.chain(self.free.iter().copied()).chain(self.retired.iter().copied()) {
             owners[segment] += 1;
         }
         ensure!(self.free.is_sorted_by(|a, b| a > b), "the free segments of the memory are not in order");
-        let in_small: usize = self.small.iter().map(|&first| self.run(first).len()).sum();
-        ensure!(
-            in_small == self.in_small,
-            "{in_small} segments in the small queue, {} counted",
-            self.in_small
-        );
+        for (queue, &counted) in self.queues.iter().zip(&self.in_use) {
+            let in_use: usize = queue.iter().map(|&first| self.run(first).len()).sum();
+            ensure!(in_use == counted, "{in_use} segments in a queue of the memory, {counted} counted");
+        }
         for (segment, &owners) in owners.iter_enumerated() {
             let (fill, dead) = (self.fills[segment], self.dead[segment]);
             ensure!(owners == 1, "segment {segment} of the memory is in {owners} lists");

@@ -1,10 +1,12 @@
 //! The memory tier: recently written or read items, as records in segments.
 //!
-//! A segment is filled from start to end and emptied as a whole, so there is no allocator. There are two
-//! queues of segments (S3-FIFO, Yang and others 2023): new items enter the *small* queue, a tenth of the
-//! memory, and only those read there move to the *main* queue. A segment is emptied either by
-//! eviction, oldest first, or by compaction, which moves its live records together with those of other
-//! segments and keeps their age. The front yields [`Victim`]s one by one; the caller moves or drops each.
+//! A segment is filled from start to end and emptied as a whole, so there is no allocator. There are queues
+//! of segments (S3-FIFO, Yang and others 2023): new items enter the *small* queue, a tenth of the memory, and
+//! only those read there move to the *main* queue. Large new items have a queue of their own, a thirty-second
+//! of the memory, or they would push many small ones out before these could be read again. A segment is
+//! emptied either by eviction, oldest first, or by compaction, which moves its live records together with
+//! those of other segments and keeps their age. The front yields [`Victim`]s one by one; the caller moves or
+//! drops each.
 //!
 //! A cache with little memory has segments that are shorter than its largest items: several segments are
 //! always free or partly filled, which should be a small part of the memory. Longer records have consecutive
@@ -20,6 +22,7 @@ use super::place::{FrontUnit, UNIT};
 use super::record::Header;
 use super::settings::{Keep, Settings};
 use prefetch_index::prefetch_index;
+use queues::MeanLength;
 use std::collections::VecDeque;
 use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::ids::{Id, IdVec};
@@ -36,10 +39,12 @@ pub struct Front {
     dead: IdVec<FrontSegment, u32>,
     /// The queue of each segment that is not free.
     queue_of: IdVec<FrontSegment, Queue>,
-    small: VecDeque<FrontSegment>,
-    main: VecDeque<FrontSegment>,
-    /// Segments in the small queue; those of runs are not in it but for their first.
-    in_small: usize,
+    /// The segments of each queue, the oldest in front; of a run the first.
+    queues: [VecDeque<FrontSegment>; QUEUES],
+    /// Number of segments of each queue, all of a run counted.
+    in_use: [usize; QUEUES],
+    /// The mean length of new records.
+    mean: MeanLength,
     /// In descending order: the last is taken first.
     free: Vec<FrontSegment>,
     /// Segments beyond the limit on memory, in which nothing is.
@@ -51,8 +56,8 @@ pub struct Front {
     returned: usize,
     /// The segment being emptied.
     cursor: Option<Cursor>,
-    /// The segments of the two queues to which compaction moves records.
-    gathering: [Option<FrontSegment>; 2],
+    /// The segments of the queues to which compaction moves records.
+    gathering: [Option<FrontSegment>; QUEUES],
     /// Where the search for expired records continues: a segment, and a byte offset in it.
     search: (FrontSegment, u32),
 }
@@ -67,9 +72,13 @@ tailcut_base::id! {
 pub enum Queue {
     /// The queue of new items (S3-FIFO).
     Small,
-    /// Items that were read while in the small queue.
+    /// The queue of new items that are large.
+    Large,
+    /// Items that were read while in the queues of new ones.
     Main,
 }
+
+const QUEUES: usize = 3;
 
 /// How a segment is emptied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,16 +134,16 @@ impl Front {
             fills: IdVec::filled(to_usize(segments), 0),
             dead: IdVec::filled(to_usize(segments), 0),
             queue_of: IdVec::filled(to_usize(segments), Queue::Small),
-            small: VecDeque::new(),
-            main: VecDeque::new(),
-            in_small: 0,
+            queues: Default::default(),
+            in_use: [0; QUEUES],
+            mean: MeanLength::default(),
             free: FrontSegment::first(to_usize(segments)).rev().collect(),
             retired: Vec::new(),
             limit: to_usize(segments),
             least: to_usize(least),
             returned: 0,
             cursor: None,
-            gathering: [None; 2],
+            gathering: [None; QUEUES],
             search: (FrontSegment::new(0), 0),
         }
     }
@@ -151,8 +160,7 @@ impl Front {
 
     /// Bytes of records that are neither replaced nor removed, in all segments.
     pub fn live(&self) -> u64 {
-        let segments = self.small.iter().chain(&self.main);
-        segments.map(|&segment| u64::from(self.fills[segment] - self.dead[segment])).sum()
+        self.queues.iter().flatten().map(|&segment| u64::from(self.fills[segment] - self.dead[segment])).sum()
     }
 
     /// The record at `unit` was replaced, removed or moved.
@@ -231,13 +239,10 @@ impl Front {
     /// segment. False if there is none, or if a segment is being emptied.
     pub fn begin_compaction(&mut self, share: usize) -> bool {
         // The last segment of a queue is still being filled.
-        let closed = |queue: &VecDeque<FrontSegment>| queue.len().saturating_sub(1);
-        let small = self.small.iter().take(closed(&self.small)).map(|&segment| (segment, Queue::Small));
-        let main = self.main.iter().take(closed(&self.main)).map(|&segment| (segment, Queue::Main));
-        let full = small.chain(main).filter(|(segment, _)| !self.gathering.contains(&Some(*segment)));
-        let Some((segment, queue)) = full.max_by_key(|(segment, _)| self.dead[*segment]) else {
-            return false;
-        };
+        let closed = self.queues.iter().flat_map(|queue| queue.iter().take(queue.len().saturating_sub(1)));
+        let full = closed.copied().filter(|&segment| !self.gathering.contains(&Some(segment)));
+        let Some(segment) = full.max_by_key(|&segment| self.dead[segment]) else { return false };
+        let queue = self.queue_of[segment];
         let dead = self.dead[segment] as usize;
         if self.cursor.is_some() || dead < self.segment / share {
             return false;
@@ -401,11 +406,10 @@ impl Front {
 
     /// Drops all records and makes every segment free.
     pub fn clear(&mut self) {
-        self.small.clear();
-        self.main.clear();
-        self.in_small = 0;
+        self.queues.iter_mut().for_each(VecDeque::clear);
+        self.in_use = [0; QUEUES];
         self.cursor = None;
-        self.gathering = [None; 2];
+        self.gathering = [None; QUEUES];
         self.search.1 = 0;
         self.fills.iter_mut().chain(self.dead.iter_mut()).for_each(|bytes| *bytes = 0);
         let mut is_retired = IdVec::filled(self.fills.len(), false);
@@ -441,8 +445,9 @@ const EVICTION_PACE: u64 = 2;
 /// Number of free segments at which eviction begins: one for new records, and one that only moved records may
 /// use. What is moved out of a segment fits in one other, so that emptying a segment never needs a second.
 const RESERVE: usize = 2;
-/// The small queue has a tenth of the memory (S3-FIFO, §4.1).
+/// The small queue has a tenth of the memory (S3-FIFO, §4.1), that of large items one part of this many.
 const SMALL_SHARE: usize = 10;
+const LARGE_SHARE: usize = 32;
 
 #[cfg(test)]
 mod tests {

@@ -1,20 +1,31 @@
 //! The queues of segments, and the segments that are free.
 
-use super::{Cursor, EVICTION_PACE, Emptying, Front, FrontSegment, Queue, SMALL_SHARE};
+use super::{Cursor, EVICTION_PACE, Emptying, Front, FrontSegment, LARGE_SHARE, Queue, SMALL_SHARE};
 use std::collections::VecDeque;
 
 impl Front {
+    /// The queue of a new record, by its length in bytes.
+    pub fn queue_of_new(&mut self, bytes: u64) -> Queue {
+        self.mean.note(bytes);
+        if self.is_large(bytes) { Queue::Large } else { Queue::Small }
+    }
+
+    /// True for a record in whose place several others could be, one of which is more likely to be read.
+    pub fn is_large(&self, bytes: u64) -> bool {
+        self.mean.is_far_below(bytes)
+    }
+
     /// Puts a segment that was free into a queue.
     pub(super) fn enqueue(&mut self, segment: FrontSegment, queue: Queue, place: usize) {
         self.queue(queue).insert(place, segment);
         self.queue_of[segment] = queue;
-        self.in_small += if queue == Queue::Small { self.run(segment).len() } else { 0 };
+        self.in_use[queue as usize] += self.run(segment).len();
     }
 
     pub(super) fn dequeue(&mut self, segment: FrontSegment, queue: Queue) {
         let place = self.place_of(segment, queue);
         self.queue(queue).remove(place);
-        self.in_small -= if queue == Queue::Small { self.run(segment).len() } else { 0 };
+        self.in_use[queue as usize] -= self.run(segment).len();
     }
 
     pub(super) fn make_free(&mut self, segment: FrontSegment) {
@@ -29,8 +40,19 @@ impl Front {
 
     pub(super) fn oldest(&self) -> Option<FrontSegment> {
         let total = self.active() - self.free.len();
-        let is_small = self.in_small * SMALL_SHARE > total || self.main.is_empty();
-        if is_small { self.small.front().copied() } else { self.main.front().copied() }
+        let exceeds = |queue: Queue, share| self.in_use[queue as usize] * share > total;
+        let count = |queue: Queue| self.queues[queue as usize].len();
+        // The newest large item has time to be read, however long it is.
+        let queue = if exceeds(Queue::Large, LARGE_SHARE) && count(Queue::Large) > 1 {
+            Queue::Large
+        } else if exceeds(Queue::Small, SMALL_SHARE) || count(Queue::Main) == 0 && count(Queue::Small) > 0 {
+            Queue::Small
+        } else if count(Queue::Main) > 0 {
+            Queue::Main
+        } else {
+            Queue::Large
+        };
+        self.queues[queue as usize].front().copied()
     }
 
     /// Begins to evict a segment, while none is being emptied.
@@ -41,9 +63,27 @@ impl Front {
     }
 
     pub(super) fn queue(&mut self, queue: Queue) -> &mut VecDeque<FrontSegment> {
-        match queue {
-            Queue::Small => &mut self.small,
-            Queue::Main => &mut self.main,
-        }
+        &mut self.queues[queue as usize]
     }
 }
+
+/// The mean length of new records in bytes, of which the latest thousands count.
+#[derive(Debug, Default)]
+pub(super) struct MeanLength {
+    /// The mean, times [`LATEST`].
+    sum: u64,
+}
+
+impl MeanLength {
+    fn note(&mut self, bytes: u64) {
+        self.sum = if self.sum == 0 { bytes * LATEST } else { self.sum - self.sum / LATEST + bytes };
+    }
+
+    /// True if a length is at least twice the mean.
+    fn is_far_below(&self, bytes: u64) -> bool {
+        bytes > 2 * (self.sum / LATEST)
+    }
+}
+
+/// The weight of the latest record in a mean is one in this many.
+const LATEST: u64 = 2048;

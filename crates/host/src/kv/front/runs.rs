@@ -59,7 +59,7 @@ impl Front {
         let count = (to_u32(bytes) as usize).div_ceil(self.segment);
         let mut live: IdVec<FrontSegment, u64> = IdVec::filled(self.fills.len(), 0);
         let mut first_of: IdVec<FrontSegment, Option<FrontSegment>> = IdVec::filled(self.fills.len(), None);
-        for &first in self.small.iter().chain(&self.main) {
+        for &first in self.queues.iter().flatten() {
             let run = self.run(first);
             let each = u64::from(self.fills[first] - self.dead[first]) / run.len() as u64;
             // One more than its bytes: an empty segment is also in the way.
@@ -77,7 +77,7 @@ impl Front {
     pub fn keep_run(&mut self, victim: &Victim) {
         let Some(cursor) = self.cursor.take() else { return };
         self.dequeue(cursor.segment, victim.queue);
-        let before_last = self.main.len().saturating_sub(1);
+        let before_last = self.queue(Queue::Main).len().saturating_sub(1);
         self.enqueue(cursor.segment, Queue::Main, before_last);
     }
 }
@@ -97,21 +97,22 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Step {
-        /// A record of this length in bytes, in the small queue or the main one.
-        Add(u32, bool),
+        /// A record of this length in bytes, in this queue.
+        Add(u32, usize),
         Remove(usize),
         /// Evict the oldest segment; the records with a number that this divides stay if they can.
         Evict(u32),
         Limit(u64),
     }
 
+    const QUEUES: [Queue; 3] = [Queue::Small, Queue::Large, Queue::Main];
     /// No records stay that are evicted.
     const NONE: u32 = 0;
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {
         let step = prop_oneof![
-            4 => (1u32..3000, any::<bool>()).prop_map(|(bytes, main)| Step::Add(bytes, main)),
-            4 => (16_000u32..56_000, any::<bool>()).prop_map(|(bytes, main)| Step::Add(bytes, main)),
+            4 => (1u32..3000, 0usize..3).prop_map(|(bytes, queue)| Step::Add(bytes, queue)),
+            4 => (16_000u32..56_000, 0usize..3).prop_map(|(bytes, queue)| Step::Add(bytes, queue)),
             3 => any::<usize>().prop_map(Step::Remove),
             2 => (1u32..4).prop_map(Step::Evict),
             1 => (20u64..80).prop_map(|segments| Step::Limit(segments << 14)),
@@ -175,9 +176,7 @@ mod tests {
             prop_assert_eq!(model.front.segment_bytes(), 1 << 14);
             for (number, step) in steps.into_iter().enumerate() {
                 match step {
-                    Step::Add(value, is_main) => {
-                        model.add(value, if is_main { Queue::Main } else { Queue::Small }, number as u8);
-                    }
+                    Step::Add(value, queue) => model.add(value, QUEUES[queue], number as u8),
                     Step::Remove(which) if !model.live.is_empty() => {
                         let (unit, _) = model.live.swap_remove(which % model.live.len());
                         model.front.discard(unit);
