@@ -11,8 +11,8 @@ memcached with extstore, with the bytes that each wrote to flash for each byte t
 
 A load is run twice: once to fill the cache, then measured. The policies run in this program, on items without
 overhead but 32 bytes each, with operations of the same distributions: LRU; LRU 2Q, as CacheLib's MM2Q has it (30 %
-hot, 30 % cold, and warm what was read while cold); and TinyLFU, as its MMTinyLFU (2 % window; an item enters the rest
-if it was asked for more often than the one that it would replace).
+hot, 30 % cold, and warm what was read while cold); TinyLFU, as its MMTinyLFU (2 % window; an item enters the rest
+if it was asked for more often than the one that it would replace); and S3-FIFO as Yang and others have it (2023).
 
 Needs a release build of tailcut (TAILCUT names another program) and memcached (see bench/memcached).
 """
@@ -143,6 +143,44 @@ class TinyLfu:
                 self.main.used += size
 
 
+class S3Fifo:
+    """New items in a queue of a tenth; those read twice there, or evicted lately, are in the main queue, where a read
+    item goes to the end. Remembers as many evicted keys as the main queue has items."""
+
+    def __init__(self, capacity):
+        self.capacity, self.used, self.heat = capacity, [0, 0], {}
+        self.small, self.main, self.ghost = (collections.OrderedDict() for _ in range(3))
+
+    def get(self, key):
+        if found := key in self.heat:
+            self.heat[key] = min(3, self.heat[key] + 1)
+        return found
+
+    def add(self, is_main, key, size):
+        (self.main if is_main else self.small)[key] = size
+        self.used[is_main] += size
+
+    def put(self, key, size):
+        self.heat[key] = 0
+        self.add(self.ghost.pop(key, None) is not None, key, size)
+        while sum(self.used) > self.capacity:
+            is_main = bool(self.main) and self.used[0] <= 0.1 * self.capacity
+            oldest, size = (self.main if is_main else self.small).popitem(last=False)
+            self.used[is_main] -= size
+            if is_main and self.heat[oldest]:
+                self.heat[oldest] -= 1
+                self.add(True, oldest, size)
+            elif not is_main and self.heat[oldest] > 1:
+                self.heat[oldest] = 0
+                self.add(True, oldest, size)
+            else:
+                del self.heat[oldest]
+                if not is_main:
+                    self.ghost[oldest] = True
+                    while len(self.ghost) > max(len(self.main), 1000):
+                        self.ghost.popitem(last=False)
+
+
 def hits_of(policy, load, commands):
     cache, sizes = policy(load.cache), {}
     for seed in (1, 2):
@@ -170,7 +208,7 @@ def statistics(path):
 
 
 def measured(tailcut, command, load, arguments, work):
-    """Hits of a server, and the bytes that it wrote to flash for each that clients sent."""
+    """Hits of a server, and the bytes that it wrote to flash for each that clients sent. None if it fails."""
     path = work / "socket"
     path.unlink(missing_ok=True)
     with open(work / "log", "w") as log:
@@ -185,7 +223,8 @@ def measured(tailcut, command, load, arguments, work):
                 bench = [tailcut, "bench", "kv", "--unix", path, "--cachebench", load.folder / "config.json", "--fill",
                          "--items", str(load.items), "--commands", str(arguments.commands), "--clients", "4",
                          "--depth", "4", "--seed", seed, "--json", work / "figures"]
-                subprocess.run(bench, check=True, stdout=subprocess.DEVNULL)
+                if subprocess.run(bench, stdout=subprocess.DEVNULL).returncode:
+                    return None
             after = statistics(path)
         finally:
             server.terminate()
@@ -220,7 +259,7 @@ def main():
         loads = sorted({file.parent for file in place.rglob("config.json") if "hit_ratio" in file.parts or file.parent.parent == place})
         print(f"{subprocess.check_output([tailcut, '--version'], text=True).strip()}, {name.strip()}, {arguments.threads} threads; "
               f"{arguments.items} items, {arguments.commands} commands\n")
-        policies = {} if arguments.flash else {"LRU": Lru, "LRU 2Q": TwoQueues, "TinyLFU": TinyLfu}
+        policies = {} if arguments.flash else {"LRU": Lru, "LRU 2Q": TwoQueues, "S3-FIFO": S3Fifo, "TinyLFU": TinyLfu}
         servers = ["tailcut", "memcached"]
         columns = [f"{server}{what}" for server in servers for what in (["", ", flash"] if arguments.flash else [""])]
         print(f"| load | mean value | memory | {' | '.join([*columns, *policies])} |")
@@ -228,10 +267,10 @@ def main():
         for path in loads:
             load = Load(path, arguments.items)
             memory = load.cache >> (2 if arguments.flash else 0)
-            megabytes = max(memory >> 20, 4)
+            megabytes = max(memory >> 20, 8)
             flash = 4 * load.cache >> 20
             load.cache = megabytes << 20
-            common = ["-m", megabytes, "-t", arguments.threads, "-I", "8m" if max(load.sizes) > 1 << 20 else "1m"]
+            common = ["-m", megabytes, "-t", arguments.threads, "-I", "4m" if max(load.sizes) > 1 << 20 else "1m"]
             file = work / "flash"
             file.unlink(missing_ok=True)
             ours, theirs = [tailcut, "serve", "kv", "--quiet"], [memcached, *user]
@@ -245,8 +284,9 @@ def main():
                 ours += ["--memory-only"]
             cells = []
             for command in (ours, theirs):
-                hits, written = measured(tailcut, [*command, *common], load, arguments, work)
-                cells += [f"{100 * hits:.1f} %"] + ([f"{written:.2f}"] if arguments.flash else [])
+                found = measured(tailcut, [*command, *common], load, arguments, work)
+                shown = [f"{100 * found[0]:.1f} %", f"{found[1]:.2f}"] if found else ["fails", ""]
+                cells += shown if arguments.flash else shown[:1]
             cells += [f"{100 * hits_of(policy, load, arguments.commands):.1f} %" for policy in policies.values()]
             print(f"| {load.name} | {load.mean:.0f} B | {megabytes} MiB | {' | '.join(cells)} |", flush=True)
 

@@ -141,7 +141,7 @@ impl CacheBench {
         for (is_good, message) in [
             (sized, "valSizeRange: values have 0 to 1073741824 bytes"),
             (counted, "popularityBuckets: a bucket has 0 or more keys"),
-            (rising, "keySizeRange: bounds of lengths rise, up to 250 bytes"),
+            (rising, "keySizeRange: bounds of lengths rise, up to 255 bytes"),
         ] {
             if !is_good {
                 return Err(wrong(message.into()));
@@ -189,12 +189,12 @@ impl CacheBench {
         self.value_sizes[self.value_weights.draw(unit(mix64(key)))]
     }
 
-    /// Bytes of a key: always the same.
+    /// Bytes of a key: always the same, and at most 250, as memcached has it.
     pub fn key_bytes(&self, key: u64) -> u32 {
         let random = mix64(!key);
         let range = self.key_weights.draw(unit(random));
         let (from, to) = (self.key_sizes[range], self.key_sizes[range + 1]);
-        (from + unit(mix64(random)) * (to - from)) as u32
+        (from + unit(mix64(random)) * (to - from)).min(250.0) as u32
     }
 
     /// Bytes of the largest value.
@@ -205,7 +205,7 @@ impl CacheBench {
 
 /// The largest value and longest key, in bytes, and the most keys of a bucket.
 const LARGEST_VALUE: f64 = (1u64 << 30) as f64;
-const LONGEST_KEY: f64 = 250.0;
+const LONGEST_KEY: f64 = 255.0;
 const MOST_KEYS: f64 = 1e15;
 
 /// A number from 0 to below 1, of random bits.

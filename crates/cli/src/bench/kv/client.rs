@@ -197,7 +197,7 @@ impl Client {
                 }
                 end + 1
             }
-            (Command::Set, _) if line.starts_with(b"SERVER_ERROR") => {
+            _ if line.starts_with(b"SERVER_ERROR") => {
                 self.tally.refused += 1;
                 end + 1
             }

@@ -94,7 +94,7 @@ struct Tally {
     get_latency: LatencyHistogram,
     gets: u64,
     hits: u64,
-    /// Sets that were refused.
+    /// Commands that were refused (`SERVER_ERROR`).
     refused: u64,
 }
 
@@ -120,7 +120,7 @@ struct Measured {
     commands: u64,
     gets: u64,
     hits: u64,
-    /// Sets that were refused.
+    /// Commands that were refused (`SERVER_ERROR`).
     refused: u64,
     mean_ns: f64,
     p50_ns: u64,
