@@ -130,7 +130,7 @@ pub struct Statistics {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HandleStatus {
     /// Reclaim unit available media writes (RUAMW): bytes that can still be written to the reclaim unit that
-    /// the handle references; 0 if it references none yet.
+    /// the handle references.
     pub available: u64,
     /// Bytes of the host written to flash through this handle, padding of its units left out.
     pub host_written: u64,

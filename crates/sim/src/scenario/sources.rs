@@ -24,7 +24,11 @@ impl Scenario {
             let text = std::fs::read_to_string(file)
                 .map_err(|error| InputError::FioFile { file: file.clone(), error })?;
             let jobs = FioJobs::parse(file, &text)?;
-            let mut notes: Vec<String> = jobs.notes.iter().map(|note| format!("{file}: {note}")).collect();
+            let of_drive = self.device.fdp.is_on() || self.array.drives > 0;
+            let streams = if of_drive { self.handles_of_host() } else { self.device.ftl.streams };
+            let beyond = jobs.beyond(streams);
+            let all = jobs.notes.iter().chain(&beyond);
+            let mut notes: Vec<String> = all.map(|note| format!("{file}: {note}")).collect();
             // Notes about the file are reported once, by its first job.
             let classes = self.workload.classes();
             let noted =

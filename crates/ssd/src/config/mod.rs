@@ -409,9 +409,11 @@ impl SsdConfig {
                 }
                 None => "use more blocks".into(),
             };
+            let fdp =
+                if self.fdp.is_on() { ", or fewer device.fdp.handles, groups or superblocks" } else { "" };
             return Err(BadValue::new(format!(
                 "each plane holds {} blocks, of which {kept} must stay without data (open blocks, gc.low, \
-                    reserve): {remedy}",
+                    reserve): {remedy}{fdp}",
                 g.blocks
             )));
         }

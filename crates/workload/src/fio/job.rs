@@ -2,7 +2,7 @@
 
 use super::ini::Section;
 use super::options::{BlockSize, Engine, Options};
-use super::problem::{Findings, FioError, FioErrors};
+use super::problem::{Findings, FioError, FioErrors, FioNote};
 use super::value::Extent;
 use crate::address::{Pattern, WHOLE};
 use crate::arrival::ArrivalPlan;
@@ -80,6 +80,19 @@ impl FioJob {
         };
         let problems = recipe.problems();
         if problems.is_empty() { Ok(recipe) } else { Err(self.attribute(problems)) }
+    }
+
+    /// What becomes of writes that name another than the first `count` placement identifiers, if any do.
+    pub(super) fn beyond(&self, count: u32) -> Option<FioNote> {
+        let o = &self.options;
+        let most = o.placement.most().filter(|&most| o.direction.write && u32::from(most) >= count)?;
+        let line = o.lines.get("plids").copied().unwrap_or(self.line);
+        let message = format!(
+            "the drive has placement identifiers 0 to {} (device.fdp.handles, or device.ftl.streams), and no \
+             {most}: it does not keep what names others apart",
+            count - 1
+        );
+        Some(FioNote { line, key: "plids".to_string(), message })
     }
 
     /// First sector and number of sectors that the job may touch.

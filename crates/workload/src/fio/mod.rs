@@ -75,6 +75,15 @@ impl FioJobs {
         findings.finish(FioJobs { jobs, notes })
     }
 
+    /// A note for each job whose writes name more than the first `count` placement identifiers, on a device
+    /// that has these.
+    pub fn beyond(&self, count: u32) -> Vec<FioNote> {
+        let mut notes: Vec<FioNote> = self.jobs.iter().filter_map(|job| job.beyond(count)).collect();
+        // Clones of a job name the same.
+        notes.dedup();
+        notes
+    }
+
     /// The sources of all jobs on a device of `sectors` sectors, in the run with `seed`.
     ///
     /// # Errors

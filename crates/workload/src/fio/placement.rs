@@ -34,6 +34,11 @@ impl Placement {
         self.is_on && self.identifiers.is_empty()
     }
 
+    /// The highest identifier that writes name, if they name any.
+    pub(super) fn most(&self) -> Option<u8> {
+        self.identifiers.iter().copied().max().filter(|_| self.is_on)
+    }
+
     /// The streams that writes name.
     pub(super) fn streams(&self) -> Streams {
         match &self.identifiers[..] {

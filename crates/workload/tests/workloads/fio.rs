@@ -70,6 +70,10 @@ fn writes_name_the_placement_identifiers_of_their_job() {
         let share = random.iter().filter(|&&stream| stream == wanted).count() as f64 / random.len() as f64;
         assert!((share - 1.0 / 3.0).abs() < 0.03, "{share} of stream {wanted}");
     }
+    let jobs = parse("[job]\nrw=write\nnumjobs=2\nfdp=1\nplids=1,3\n");
+    let notes = jobs.beyond(3);
+    assert_eq!((notes.len(), jobs.beyond(4)), (1, vec![]));
+    assert!(notes[0].to_string().starts_with("line 5: plids: the drive has placement identifiers 0 to 2"));
     let jobs = parse("[job]\nrw=write\nfdp=1\n");
     assert!(jobs.notes[0].to_string().contains("line 3: fdp: all writes name placement identifier 0"));
     assert_eq!(

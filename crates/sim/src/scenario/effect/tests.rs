@@ -327,9 +327,10 @@ fn streams_need_writes_that_name_them_and_a_drive_that_gets_them() {
 fn handles_need_a_layer_that_names_them() {
     let mut scenario = Scenario::default();
     scenario.device.fdp.handles = 2;
-    let keys = ["device.fdp.handles", "placement.policy", "workload.stream"];
+    let keys = ["device.fdp.isolation", "placement.policy", "workload.stream"];
     let effective = |scenario: &Scenario| keys.map(|key| because(scenario, key).is_none());
     assert_eq!(effective(&scenario), [false, true, true], "every source names the first");
+    assert!(because(&scenario, "device.fdp.handles").is_none(), "the other has an open superblock");
     scenario.placement.policy = PlacementPolicy::Size;
     assert_eq!(effective(&scenario), [true, true, false]);
     scenario.kv.enabled = true;

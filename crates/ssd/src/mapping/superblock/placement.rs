@@ -186,9 +186,11 @@ impl Mapping {
         let superblocks = self.superblocks.as_ref()?;
         let counts = superblocks.placement.as_ref()?.counts.get(of.group())?.get(of.handle())?;
         let bytes = |pages: u64| pages * self.geometry.page_bytes;
+        // A handle references a reclaim unit at all times; the superblock is chosen by its first write.
+        let whole = u64::from(superblocks.pages_each());
         let frontier = superblocks.groups[of.group()].host[of.handle()].frontier;
         Some(HandleStatus {
-            available: bytes(superblocks.left(frontier)),
+            available: bytes(frontier.map_or(whole, |_| superblocks.left(frontier))),
             host_written: bytes(counts.written),
             moved: bytes(counts.moved),
             collected: counts.collected,
