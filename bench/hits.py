@@ -9,8 +9,8 @@ to N items: its cache has as many bytes for each item as in the configuration, b
 most. With --flash the cache is a quarter of that, in front of four times as much flash: tailcut on a file, and
 memcached with extstore, with the bytes that each wrote to flash for each byte that clients sent.
 
-A load is run twice: once to fill the cache, then measured. The policies run in this program, on items without
-overhead but 32 bytes each, with operations of the same distributions: LRU; LRU 2Q, as CacheLib's MM2Q has it (30 %
+A load is run twice: once to fill the cache, then measured. The policies run in this program, on values, keys (of the
+mean length) and 32 bytes for each item, with operations of the same distributions: LRU; LRU 2Q, as CacheLib's MM2Q has it (30 %
 hot, 30 % cold, and warm what was read while cold); TinyLFU, as its MMTinyLFU (2 % window; an item enters the rest
 if it was asked for more often than the one that it would replace); and S3-FIFO as Yang and others have it (2023).
 
@@ -38,6 +38,9 @@ class Load:
         self.size_weights = list(itertools.accumulate(probability))
         self.mean = sum(size * weight for size, weight in zip(self.sizes, probability)) / sum(probability)
         self.lone = test["loneGetRatio"] / (test["loneGetRatio"] + test["getRatio"])
+        key_weights, bounds = test["keySizeRangeProbability"], test["keySizeRange"]
+        middles = [(first + last) / 2 for first, last in zip(bounds, bounds[1:])]
+        self.key_bytes = int(sum(map(lambda middle, weight: max(middle, 14) * weight, middles, key_weights)) / sum(key_weights))
         keys = min(test["numKeys"], self.bounds[-1])
         scaled = config["cache_config"]["cacheSizeMB"] * 2**20 * items / keys
         self.cache = int(min(scaled, items * (self.mean + 64) / 4))
@@ -133,12 +136,15 @@ class TinyLfu:
         while self.window.used > self.window.capacity:
             oldest, size = self.window.items.popitem(last=False)
             self.window.used -= size
-            while self.main.used + size > self.main.capacity and self.main.items:
-                least = next(iter(self.main.items))
-                if self.counts[least] >= self.counts[oldest]:
+            room, victims = self.main.capacity - self.main.used, []
+            for least, bytes_ in self.main.items.items():
+                if room >= size or self.counts[least] >= self.counts[oldest]:
                     break
-                self.main.used -= self.main.items.popitem(last=False)[1]
-            if self.main.used + size <= self.main.capacity:
+                victims.append(least)
+                room += bytes_
+            if room >= size:
+                for victim in victims:
+                    self.main.used -= self.main.items.pop(victim)
                 self.main.items[oldest] = size
                 self.main.used += size
 
@@ -192,7 +198,7 @@ def hits_of(policy, load, commands):
             size = sizes.get(key) or load.bytes_of(key)
             if key >= 0:
                 sizes[key] = size
-            cache.put(key, size + OVERHEAD)
+            cache.put(key, size + load.key_bytes + OVERHEAD)
     return found / commands
 
 
@@ -267,7 +273,7 @@ def main():
         for path in loads:
             load = Load(path, arguments.items)
             memory = load.cache >> (2 if arguments.flash else 0)
-            megabytes = max(memory >> 20, 8)
+            megabytes = max(memory >> 20, 16 if max(load.sizes) > 1 << 20 else 4)
             flash = 4 * load.cache >> 20
             load.cache = megabytes << 20
             common = ["-m", megabytes, "-t", arguments.threads, "-I", "4m" if max(load.sizes) > 1 << 20 else "1m"]

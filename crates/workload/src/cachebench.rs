@@ -82,6 +82,8 @@ struct Distributions {
     lone_set_ratio: f64,
     del_ratio: f64,
     add_chained_ratio: f64,
+    update_ratio: f64,
+    could_exist_ratio: f64,
     key_size_range: Vec<f64>,
     key_size_range_probability: Vec<f64>,
     pop_dist_file: Option<String>,
@@ -106,8 +108,14 @@ impl CacheBench {
             1 => pool_distributions.remove(0),
             pools => return Err(wrong(format!("it has {pools} pools, of which only one is supported"))),
         };
-        if d.add_chained_ratio > 0.0 {
-            return Err(wrong("addChainedRatio: chained items are not supported".into()));
+        for (name, ratio) in [
+            ("addChainedRatio", d.add_chained_ratio),
+            ("updateRatio", d.update_ratio),
+            ("couldExistRatio", d.could_exist_ratio),
+        ] {
+            if ratio != 0.0 {
+                return Err(wrong(format!("{name}: this operation is not supported; leave it out")));
+            }
         }
         let beside = |name: &str| path.with_file_name(name);
         if let Some(name) = &d.pop_dist_file {
@@ -119,9 +127,10 @@ impl CacheBench {
             (d.val_size_range, d.val_size_range_probability) =
                 (file.val_size_range, file.val_size_range_probability);
         }
-        let weights = |name: &str, weights: &[f64]| {
-            Weights::new(weights)
-                .ok_or_else(|| wrong(format!("{name}: weights are 0 or more, and not all of them 0")))
+        let weights = |name: &str, weights: &[f64]| match weights {
+            [] => Err(wrong(format!("{name}: it is missing, or empty"))),
+            _ => Weights::new(weights)
+                .ok_or_else(|| wrong(format!("{name}: weights are 0 or more, and not all of them 0"))),
         };
         let paired = |name: &str, of: usize, weights: usize| {
             let message = format!("{name}: {of} values and {weights} weights, where one belongs to each");
@@ -136,12 +145,16 @@ impl CacheBench {
             return Err(wrong(format!("numKeys: {keys} keys, where 1 to {most} are possible")));
         }
         let sized = d.val_size_range.iter().all(|size| (0.0..=LARGEST_VALUE).contains(size));
-        let counted = d.popularity_buckets.iter().all(|count| (0.0..=MOST_KEYS).contains(count));
-        let rising = d.key_size_range.is_sorted() && d.key_size_range.iter().all(|size| *size <= LONGEST_KEY);
+        let is_count = |count: &f64| (0.0..=MOST_KEYS).contains(count) && count.fract() == 0.0;
+        let counted = d.popularity_buckets.iter().all(is_count);
+        let has_keys = d.popularity_buckets.is_empty() || d.popularity_buckets.iter().sum::<f64>() > 0.0;
+        let rising = d.key_size_range.is_sorted()
+            && d.key_size_range.iter().all(|size| (1.0..=LONGEST_KEY).contains(size));
         for (is_good, message) in [
             (sized, "valSizeRange: values have 0 to 1073741824 bytes"),
-            (counted, "popularityBuckets: a bucket has 0 or more keys"),
-            (rising, "keySizeRange: bounds of lengths rise, up to 255 bytes"),
+            (counted, "popularityBuckets: numbers of keys are whole, and at most 10^15"),
+            (has_keys, "popularityBuckets: there are no keys"),
+            (rising, "keySizeRange: bounds of lengths rise, from 1 to 255 bytes"),
         ] {
             if !is_good {
                 return Err(wrong(message.into()));
@@ -216,7 +229,9 @@ fn unit(bits: u64) -> f64 {
 fn read<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T, CacheBenchError> {
     let wrong = |message: String| CacheBenchError { file: path.into(), message };
     let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-    serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))
+    // Of a key that comes twice, as in some of CacheBench's own files, the last counts.
+    let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    serde_json::from_value(value).map_err(|error| wrong(error.to_string()))
 }
 
 /// Draws from things of different weights.

@@ -104,3 +104,32 @@ fn more_gets_find_their_item_than_in_a_list_of_the_items_used_last() {
         assert!(ours > lru, "{sets} % sets, theta {theta}: {ours:.2} % found, {lru:.2} % by LRU");
     }
 }
+
+/// Room for a long item is made where older ones are.
+#[test]
+fn what_was_stored_last_is_found_after_long_items() {
+    for reads in [false, true] {
+        let mut engine = Engine::in_memory(Settings { memory: 8 << 20, ..Settings::default() }, 7);
+        engine.tick(Time(1), 1000);
+        let mut put = |engine: &mut Engine, key: &str, value: &[u8]| {
+            let content = Content::New(value);
+            let put = Put { content, flags: 0, expires: 0, state: State::default(), cas: None };
+            engine.change(key.as_bytes(), None, Change::Put(put)).expect("a cache has room");
+        };
+        for item in 0..100_000 {
+            put(&mut engine, &format!("old:{item}"), &VALUE);
+            if reads && item % 2 == 0 {
+                assert!(matches!(engine.find(format!("old:{item}").as_bytes(), true), Lookup::Item(_)));
+            }
+        }
+        for round in 0..40 {
+            let key = format!("fresh:{round}");
+            put(&mut engine, &key, b"0123456789");
+            for long in 0..2 {
+                put(&mut engine, &format!("long:{long}"), &vec![b'v'; 1_000_000]);
+                let found = engine.find(key.as_bytes(), false);
+                assert!(matches!(found, Lookup::Item(_)), "round {round}, after {} long items", long + 1);
+            }
+        }
+    }
+}

@@ -55,6 +55,10 @@ fn operations_keys_and_sizes_have_their_shares() {
     assert!(
         all.iter().all(|&key| load.value_bytes(key) == load.value_bytes(key) && load.key_bytes(key) < 64)
     );
+    let twice = config().replace("\"getRatio\"", "\"setRatio\": 0.9, \"getRatio\"");
+    assert!(CacheBench::read(&folder(&twice, POPULARITY, SIZES).1, None).is_err(), "its folder is gone");
+    let (_twice, path_of_twice) = folder(&twice, POPULARITY, SIZES);
+    assert!(CacheBench::read(&path_of_twice, None).is_ok(), "the last of two keys counts");
     let few = CacheBench::read(&path, Some(10)).expect("a good load");
     assert!((0..1000).all(|_| few.key(&mut random) < 10));
 }
@@ -66,17 +70,21 @@ fn mistakes_are_named_with_their_file() {
     let chained = config().replace("\"getRatio\"", "\"addChainedRatio\": 0.1, \"getRatio\"");
     let uneven = r#"{"popularityBuckets": [1, 2], "popularityWeights": [1]}"#;
     let negative = r#"{"popularityBuckets": [1], "popularityWeights": [-1]}"#;
+    let zero = r#"{"popularityBuckets": [0, 0], "popularityWeights": [1, 1]}"#;
+    let half = r#"{"popularityBuckets": [1.5], "popularityWeights": [1]}"#;
     let large = r#"{"valSizeRange": [1e12], "valSizeRangeProbability": [1]}"#;
     for (config, popularity, sizes, wanted) in [
         ("{", POPULARITY, SIZES, "config.json: EOF"),
         (r#"{"test_config": {}}"#, POPULARITY, SIZES, "config.json: missing field `numKeys`"),
         (pools, POPULARITY, SIZES, "config.json: it has 2 pools"),
         (missing.as_str(), POPULARITY, SIZES, "other.json: No such file"),
-        (chained.as_str(), POPULARITY, SIZES, "addChainedRatio: chained items are not supported"),
+        (chained.as_str(), POPULARITY, SIZES, "addChainedRatio: this operation is not supported"),
         (config().as_str(), uneven, SIZES, "popularityBuckets: 2 values and 1 weights"),
         (config().as_str(), negative, SIZES, "popularityWeights: weights are 0 or more"),
         (config().as_str(), POPULARITY, large, "valSizeRange: values have 0 to 1073741824 bytes"),
-        (config().as_str(), POPULARITY, "{}", "valSizeRangeProbability: weights are 0 or more"),
+        (config().as_str(), POPULARITY, "{}", "valSizeRangeProbability: it is missing, or empty"),
+        (config().as_str(), zero, SIZES, "popularityBuckets: there are no keys"),
+        (config().as_str(), half, SIZES, "popularityBuckets: numbers of keys are whole"),
     ] {
         let (_folder, path) = folder(config, popularity, sizes);
         let error = CacheBench::read(&path, None).expect_err(wanted).to_string();

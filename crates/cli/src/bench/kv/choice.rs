@@ -11,6 +11,8 @@ pub(super) struct Plan {
     load: Load,
     /// The longest value.
     value: Vec<u8>,
+    /// Another seed has other lone items.
+    seed: u64,
 }
 
 enum Load {
@@ -54,11 +56,11 @@ impl Plan {
         let Some(file) = &arguments.cachebench else {
             let items = arguments.items.unwrap_or(100_000);
             let load = Load::Zipf { items, zipf: Zipf::new(items.into(), 0.99), gets: arguments.gets };
-            return Ok(Plan { load, value: vec![b'v'; arguments.value as usize] });
+            return Ok(Plan { load, value: vec![b'v'; arguments.value as usize], seed: arguments.seed });
         };
         let load = CacheBench::read(file, arguments.items)?;
         let value = vec![b'v'; load.largest_value() as usize];
-        Ok(Plan { load: Load::CacheBench(load), value })
+        Ok(Plan { load: Load::CacheBench(load), value, seed: arguments.seed })
     }
 
     /// Number of items, without those that only one command names.
@@ -98,7 +100,7 @@ impl Plan {
         let begin = out.len();
         match item {
             Item::Drawn(item) => write!(out, "key:{item:010}")?,
-            Item::Lone(client, number) => write!(out, "one:{client}:{number}")?,
+            Item::Lone(client, number) => write!(out, "one:{}:{client}:{number}", self.seed)?,
         }
         if let Load::CacheBench(load) = &self.load {
             let end = begin + load.key_bytes(number(item)) as usize;

@@ -114,7 +114,7 @@ impl Client {
             }
             self.exchange()?;
         }
-        self.tally = Tally::new();
+        self.tally = Tally { refused: self.tally.refused, ..Tally::new() };
         Ok(())
     }
 

@@ -170,6 +170,13 @@ pub fn kv(arguments: &KvBench, out: &mut dyn Write) -> Result<(), Failure> {
             short_time(measured.p999_ns as f64),
             short_time(measured.max_ns as f64),
         )?;
+        if measured.refused > 0 {
+            writeln!(
+                out,
+                "{} commands were refused (SERVER_ERROR), those of --load included",
+                measured.refused
+            )?;
+        }
         if let Some(rate) = measured.commands_per_cpu_s {
             writeln!(out, "{} for each second of the server's processor time", per_second(rate))?;
         }

@@ -102,7 +102,7 @@ pub struct KvArguments {
     /// thread waits for its core while others are idle.
     #[arg(hide_short_help = true, long)]
     pub pin: bool,
-    /// Maximum size of an item with its key, such as 512k
+    /// Maximum size of an item with its key and header, such as 512k
     ///
     /// At most half of -m.
     #[arg(short = 'I', long, value_name = "SIZE", default_value = "1m", value_parser = item_size)]

@@ -54,16 +54,25 @@ impl Front {
     }
 
     /// Begins to evict one of the consecutive segments that a record of `bytes` bytes needs: those with the
-    /// fewest bytes of live records. False if a segment is being emptied.
+    /// fewest bytes of live records, of which those in the newer half of a queue count as full and the newest
+    /// as many. False if a segment is being emptied.
     pub fn begin_eviction_for(&mut self, bytes: u64) -> bool {
         let count = (to_u32(bytes) as usize).div_ceil(self.segment);
         let mut live: IdVec<FrontSegment, u64> = IdVec::filled(self.fills.len(), 0);
         let mut first_of: IdVec<FrontSegment, Option<FrontSegment>> = IdVec::filled(self.fills.len(), None);
-        for &first in self.queues.iter().flatten() {
-            let run = self.run(first);
-            let each = u64::from(self.fills[first] - self.dead[first]) / run.len() as u64;
-            // One more than its bytes: an empty segment is also in the way.
-            run.for_each(|member| (live[member], first_of[member]) = (each + 1, Some(first)));
+        for queue in &self.queues {
+            for (place, &first) in queue.iter().enumerate() {
+                let run = self.run(first);
+                let each = if place + 1 == queue.len() {
+                    NEWEST * self.segment as u64
+                } else if place >= queue.len() / 2 {
+                    self.segment as u64
+                } else {
+                    u64::from(self.fills[first] - self.dead[first]) / run.len() as u64
+                };
+                // One more than its bytes: an empty segment is also in the way.
+                run.for_each(|member| (live[member], first_of[member]) = (each + 1, Some(first)));
+            }
         }
         let starts = FrontSegment::first(live.len() + 1 - count);
         let of_run = |start: FrontSegment| (start.index()..start.index() + count).map(FrontSegment::at);
@@ -81,6 +90,9 @@ impl Front {
         self.enqueue(cursor.segment, Queue::Main, before_last);
     }
 }
+
+/// What was stored last should be found for a while: the newest segment of a queue counts as this many.
+const NEWEST: u64 = 1 << 16;
 
 /// Where `count` consecutive segments begin in a list in descending order.
 fn run_in(segments: &[FrontSegment], count: usize) -> Option<usize> {
