@@ -111,7 +111,7 @@ fn what_was_stored_last_is_found_after_long_items() {
     for reads in [false, true] {
         let mut engine = Engine::in_memory(Settings { memory: 8 << 20, ..Settings::default() }, 7);
         engine.tick(Time(1), 1000);
-        let mut put = |engine: &mut Engine, key: &str, value: &[u8]| {
+        let put = |engine: &mut Engine, key: &str, value: &[u8]| {
             let content = Content::New(value);
             let put = Put { content, flags: 0, expires: 0, state: State::default(), cas: None };
             engine.change(key.as_bytes(), None, Change::Put(put)).expect("a cache has room");
