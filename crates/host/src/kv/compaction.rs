@@ -24,15 +24,15 @@ impl Engine {
             || self.may_evict() && self.begin_eviction()
     }
 
-    /// Chooses a segment for a record of `bytes` bytes, before which `compacted` were emptied.
-    fn chooses_segment_for(&mut self, bytes: u64, compacted: u32) -> bool {
+    /// Chooses a segment to empty for a record of `bytes` bytes; `is_late` if many were emptied for it.
+    fn chooses_segment_for(&mut self, bytes: u64, is_late: bool) -> bool {
         if !self.front.takes_run(to_u32(bytes)) {
-            return self.chooses_segment(compacted < MOST_COMPACTED);
+            return self.chooses_segment(!is_late);
         }
         let may_begin = self.may_evict();
         let is_begun = self.front.pace().is_some()
             || may_begin && (self.begin_eviction_for(bytes) || self.begin_eviction());
-        if compacted >= MOST_COMPACTED {
+        if is_late {
             // What is moved could take the segments that have become free.
             self.move_budget = 0;
         }
@@ -49,7 +49,7 @@ impl Engine {
             if let Some(unit) = self.front.reserve(queue, bytes, false) {
                 return Ok(unit);
             }
-            if !self.chooses_segment_for(bytes, compacted) {
+            if !self.chooses_segment_for(bytes, compacted >= MOST_COMPACTED) {
                 return Err(Refused::Full);
             }
             compacted += 1;
