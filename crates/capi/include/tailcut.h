@@ -87,7 +87,7 @@ enum {
 tailcut_options *tailcut_options_new(void);
 void tailcut_options_free(tailcut_options *options);
 
-/* Bytes of memory for items, at most 64 GiB; those of the index (about 15 for each item) come on top. At least sixteen times the next. */
+/* Bytes of memory for items, at most 64 GiB; those of the index (about 15 for each item) come on top. At least four times the next in a cache, sixteen times in a store. */
 int tailcut_options_memory(tailcut_options *options, uint64_t bytes);
 
 /* The most bytes of an item with its key and 40 of a header, rounded up to a multiple of 16; 304 to 1 GiB, at first 1 MiB. */

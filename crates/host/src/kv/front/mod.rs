@@ -429,7 +429,7 @@ fn segment_of(memory: u64) -> u64 {
     (memory / SEGMENTS).max(LEAST_SEGMENT).next_power_of_two()
 }
 
-/// Segments of a memory that is too small for longer ones: 4 of 256 are free or half filled.
+/// Segments of a memory that is too small for longer ones: at most 9 of 256 are free or partly filled.
 const SEGMENTS: u64 = 256;
 /// Least segment size, 16 KiB: a smaller segment holds too few items to be worth its bookkeeping.
 const LEAST_SEGMENT: u64 = 16 << 10;

@@ -79,7 +79,7 @@ impl MeanLength {
         self.sum = if self.sum == 0 { bytes * LATEST } else { self.sum - self.sum / LATEST + bytes };
     }
 
-    /// True if a length is at least twice the mean.
+    /// True if a length is more than twice the mean.
     fn is_far_below(&self, bytes: u64) -> bool {
         bytes > 2 * (self.sum / LATEST)
     }
