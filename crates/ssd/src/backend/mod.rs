@@ -48,7 +48,7 @@ use crate::backend::bus::Buses;
 use crate::backend::commit::Scheduler;
 use crate::backend::lun::{Lun, Luns};
 use crate::backend::requests::Requests;
-use crate::config::{Allocation, MappingLevel, PacingMode, PreemptConfig, ScheduleConfig, SsdConfig};
+use crate::config::{Allocation, MappingLevel, PreemptConfig, ScheduleConfig, SsdConfig};
 use crate::flash::timing::{Phases, Timing};
 use crate::flash::{Layout, LunId};
 use crate::request::RequestId;
@@ -121,7 +121,7 @@ impl Backend {
         let geometry = &config.geometry;
         let may_move =
             config.ftl.allocation == Allocation::Dynamic && config.ftl.mapping == MappingLevel::Page;
-        let waits_for_buffer = config.preempt.time_programs || config.pacing.mode != PacingMode::None;
+        let waits_for_buffer = config.preempt.time_programs || config.holds_writes_back();
         Backend {
             layout: Layout::new(geometry),
             sets,

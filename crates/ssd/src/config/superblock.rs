@@ -1,10 +1,10 @@
 //! What distinguishes the superblocks of one drive from those of another.
 
-use crate::config::{Handling, MappingLevel, SsdConfig};
+use crate::config::{Handling, MappingLevel, PacingMode, SsdConfig};
 use crate::flash::geometry::ReadyBusy;
-use tailcut_base::Problem;
 use tailcut_base::cast::{to_u32, whole};
 use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
+use tailcut_base::{Nanos, Problem};
 
 tailcut_base::choice! {
     /// How fast a superblock is emptied.
@@ -30,12 +30,20 @@ pub struct SuperblockConfig {
     pub pace: CollectionPace,
     /// Blocks of a superblock that are erased at the same time.
     pub erases: u32,
+    /// The controller's own time for each program, such as updates of the map: meanwhile it takes in no pages
+    /// of writes.
+    pub firmware: Nanos,
 }
 
 impl SuperblockConfig {
     /// The values of drives without superblock mapping: each page is programmed and read alone.
-    pub const NONE: SuperblockConfig =
-        SuperblockConfig { program: 1, sense: 1, pace: CollectionPace::Proportional, erases: 1 };
+    pub const NONE: SuperblockConfig = SuperblockConfig {
+        program: 1,
+        sense: 1,
+        pace: CollectionPace::Proportional,
+        erases: 1,
+        firmware: Nanos::ZERO,
+    };
 }
 
 impl Configure for SuperblockConfig {
@@ -63,6 +71,12 @@ impl Configure for SuperblockConfig {
             &mut self.erases,
             1..=1 << 15,
         );
+        visit.time(
+            "firmware",
+            "The controller's own time for each program, in which it takes in no pages of writes.",
+            &mut self.firmware,
+            Nanos(0)..=Nanos::millis(1),
+        );
     }
 }
 
@@ -70,6 +84,16 @@ impl SsdConfig {
     /// True when the drive maps by superblock.
     pub fn maps_by_superblock(&self) -> bool {
         self.ftl.mapping == MappingLevel::Superblock
+    }
+
+    /// The controller's own time for a program, whatever the mapping: none unless by superblock.
+    pub fn firmware_per_program(&self) -> Nanos {
+        if self.maps_by_superblock() { self.superblock.firmware } else { Nanos::ZERO }
+    }
+
+    /// True when writes can wait although the buffer has room.
+    pub fn holds_writes_back(&self) -> bool {
+        self.pacing.mode != PacingMode::None || self.firmware_per_program() > Nanos::ZERO
     }
 
     /// Pages that one operation of a die programs together, whatever the mapping: 1 unless by superblock.

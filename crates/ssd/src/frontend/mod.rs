@@ -113,7 +113,7 @@ impl Frontend {
             link: Link::new(&config.link),
             buffer: Buffer::new(&config.buffer, page_bytes, sets.count()),
             dram: Dram::new(&config.buffer.dram),
-            pacing: Pacing::new(&config.pacing),
+            pacing: Pacing::new(&config.pacing, config.firmware_per_program()),
             cache: ReadCache::new(&config.cache, page_bytes, pages, &sets),
             streams: Streams::new(&config.cache, page_sectors),
             inference: Inference::new(),

@@ -169,6 +169,7 @@ fn whole(fitted: &Fitted) -> SsdConfig {
             sense: PROGRAM / 3,
             pace: CollectionPace::Proportional,
             erases: 1,
+            firmware: Nanos::ZERO,
         },
         gc: GcConfig { low: 6, high: 7, copies: COPIES_PER_DIE * 16, ..base.gc },
         wear: WearConfig { levelling: false, ..base.wear },
@@ -243,10 +244,10 @@ pub fn p5520() -> SsdConfig {
         spare: 146_296,
         buffer_kib: 2057,
         commands: 255,
-        pacing: PacingConfig { most: 154_288, growth: 600_000, window: Nanos(17_340_832), burst: 2, ..EVEN },
+        pacing: PacingConfig { most: 154_288, growth: 600_000, window: Nanos(17_340_832), burst: 12, ..EVEN },
     });
     drive.preset = Preset::P5520;
-    drive.superblock.erases = 8;
+    drive.superblock.firmware = Nanos::micros(21);
     drive.geometry.chips = 4;
     drive.gc.copies = COPIES_PER_DIE * 32;
     drive.at_scale(SCALE)

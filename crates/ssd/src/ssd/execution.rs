@@ -66,6 +66,9 @@ impl<P: Probe> Ssd<P> {
         if self.frontend.tracker.is_on() {
             self.track_start(now, lun);
         }
+        if self.frontend.pacing.waits_for_programs() && matches!(kind, Kind::UserWrite | Kind::GcWrite) {
+            self.frontend.pacing.program(now);
+        }
         if kind == Kind::ReadAhead {
             self.ahead_begins(lun);
         }

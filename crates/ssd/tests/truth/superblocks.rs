@@ -25,6 +25,7 @@ fn by_superblock(config: &mut SsdConfig, seed: u64) {
     superblock.program = superblock.sense * config.timing.cell.bits();
     superblock.pace = [CollectionPace::Eager, CollectionPace::Proportional][r.below(2) as usize];
     superblock.erases = 1 + r.below(3) as u32;
+    superblock.firmware = Nanos(r.below(3) * r.below(40_000));
     g.pages = superblock.program * (1 + r.below(4) as u32);
     g.blocks = 10 + r.below(8) as u32;
     config.timing.program.truncate(1);

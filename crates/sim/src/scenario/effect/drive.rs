@@ -59,7 +59,7 @@ fn add_idle_parts_of_today(found: &mut Vec<Ineffective>, drive: &SsdConfig) {
         add(found, "device.wear", &["levelling", "spread"], because);
     } else {
         let because = "device.ftl.mapping is not \"superblock\"";
-        add(found, "device.superblock", &["program", "sense", "pace", "erases"], because);
+        add(found, "device.superblock", &["program", "sense", "pace", "erases", "firmware"], because);
     }
     let queue = &drive.queue;
     if queue.commands == 0 {

@@ -230,6 +230,17 @@ pub const PARAMETERS: &[Parameter] = &[
         from: Start::Drive,
     },
     Parameter {
+        key: "device.superblock.firmware",
+        unit: "ns",
+        low: 500.0,
+        high: 60_000.0,
+        reach: 64.0,
+        scale: Scale::Log,
+        source: "the controller's own time per program; carries p90 to p99.9 of writes below what the drive \
+            sustains",
+        from: Start::Drive,
+    },
+    Parameter {
         key: "device.pacing.most",
         unit: "1",
         low: 5_000.0,
