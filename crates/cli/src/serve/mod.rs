@@ -76,12 +76,15 @@ fn log_and_serve(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), 
     let mut condition = None;
     for (place, (name, served)) in Served::read(arguments)?.into_iter().enumerate() {
         served.check_devices(OpenPurpose::Serve, arguments.force)?;
-        let (description, ublk) = (served.to_string(), arguments.ublk(place));
+        let (description, ublk, placement) = (served.to_string(), arguments.ublk(place), served.placement());
+        if let Some(warning) = served.idle_handles().filter(|_| place == 0) {
+            tracing::warn!(event = "idle_handles", "{warning}");
+        }
         what.push((name.clone(), description.clone()));
         if served.is_array() {
             condition = Some(ConditionLog::new(arguments.control()));
         }
-        drives.push((Name { name, description, is_read_only, ublk }, move || {
+        drives.push((Name { name, description, is_read_only, ublk, placement }, move || {
             made(&served, is_read_only || is_forced, clock)
         }));
     }
