@@ -129,6 +129,8 @@ pub struct Statistics {
 /// The state of a handle in a reclaim group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HandleStatus {
+    /// Reclaim unit nominal size (RUNS): bytes of each reclaim unit.
+    pub size: u64,
     /// Reclaim unit available media writes (RUAMW): bytes that can still be written to the reclaim unit that
     /// the handle references.
     pub available: u64,

@@ -1,5 +1,6 @@
 //! SIGINT and SIGTERM ask a run to stop and print what it knows; a second SIGINT ends the program, and so
-//! does a second SIGTERM while a server stops. SIGHUP asks a server to read its files with secrets again.
+//! does a second SIGTERM while a server stops. SIGHUP asks a server to read its files with secrets again, or to
+//! stop if it has none.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
@@ -21,6 +22,15 @@ pub struct Interrupt {
     bell: Option<Arc<UnixStream>>,
     /// Makes it readable.
     ring: Option<Arc<UnixStream>>,
+}
+
+/// What `SIGHUP` means to a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hangup {
+    /// Files are to be read again, as for any daemon.
+    Reload,
+    /// The terminal is gone, and the server is to stop in order.
+    Stop,
 }
 
 impl Interrupt {
@@ -51,12 +61,21 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// Listens for requests to read files again (`SIGHUP`), which end the program otherwise.
+    /// Listens for `SIGHUP`, which ends the program otherwise: a request to read files again, or the end of the
+    /// terminal and so a request to stop. The latter is ignored under nohup(1).
     ///
     /// # Errors
     /// The system refuses a handler.
-    pub fn listen_for_reload(&self) -> io::Result<()> {
-        flag::register(SIGHUP, Arc::clone(&self.reload)).map(|_| ())
+    pub fn listen_for_hangup(&self, hangup: Hangup) -> io::Result<()> {
+        match hangup {
+            Hangup::Reload => flag::register(SIGHUP, Arc::clone(&self.reload)).map(|_| ()),
+            Hangup::Stop if is_ignored(SIGHUP) => Ok(()),
+            Hangup::Stop => {
+                flag::register(SIGHUP, Arc::clone(&self.asked))?;
+                let ring = self.ring.as_ref().map(|ring| ring.try_clone()).transpose()?;
+                ring.map_or(Ok(()), |ring| pipe::register(SIGHUP, ring).map(|_| ()))
+            }
+        }
     }
 
     /// Whether files are to be read again since the last call.
@@ -112,6 +131,14 @@ impl Interrupt {
     pub fn flag(&self) -> &AtomicBool {
         &self.asked
     }
+}
+
+/// Whether the process was started with a signal ignored (proc_pid_status(5), SigIgn).
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask & 1 << (signal - 1) != 0
 }
 
 /// Whether a signal that comes this long after the first one is another request, and not the first once more:

@@ -5,7 +5,6 @@ use crate::holder::{HOLDERS, Holder};
 use crate::counters::{Counters, HandleFigures};
 use crate::frontend::cache::CacheCounts;
 use crate::request::Kind;
-use tailcut_base::fdp::HANDLES_MAX;
 use tailcut_base::{Nanos, Time};
 
 /// Shares of the time of all LUNs, adding up to 1.
@@ -75,8 +74,9 @@ pub struct Figures {
     pub link_busy: [Nanos; 2],
     /// Bytes transferred in each direction of the link: to the host, to the device.
     pub link_bytes: [u64; 2],
-    /// What became of the data of each reclaim unit handle; zeros beyond those that the drive has.
-    pub handles: [HandleFigures; HANDLES_MAX],
+    /// What became of the data of each reclaim unit handle in each reclaim group, by their streams
+    /// ([`PlacementId::stream`](tailcut_base::fdp::PlacementId::stream)); none without data placement.
+    pub handles: Vec<HandleFigures>,
 }
 
 impl Figures {
@@ -112,7 +112,7 @@ impl Figures {
             channels: self.channels,
             link_busy: std::array::from_fn(|i| self.link_busy[i].saturating_sub(earlier.link_busy[i])),
             link_bytes: less(self.link_bytes, earlier.link_bytes),
-            handles: std::array::from_fn(|handle| self.handles[handle].since(earlier.handles[handle])),
+            handles: self.handles.iter().zip(&earlier.handles).map(|(now, then)| now.since(*then)).collect(),
         }
     }
 

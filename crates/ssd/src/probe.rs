@@ -5,6 +5,7 @@ use crate::config::Handling;
 use crate::flash::{ChannelId, LogicalPage, LunId, PhysicalPage};
 use crate::request::Kind;
 use std::ops::Range;
+use tailcut_base::fdp::HandleId;
 use tailcut_base::{CommandId, Nanos, Time};
 
 /// A member of a transaction.
@@ -56,6 +57,9 @@ pub struct ChipRecord {
     pub gap: Nanos,
     /// The memory requests that the transaction served.
     pub members: Vec<Member>,
+    /// Whose data is programmed, collected or erased; of several handles' data that of its first page. `None`
+    /// for other reads and on a drive without data placement.
+    pub handle: Option<HandleId>,
 }
 
 /// A chip that was taken from a program or erase, so that a read could go first.

@@ -385,8 +385,8 @@ impl Study for Placement {
                 _ => row,
             };
             rows.push(if published.is_some() { row.explain(ASSUMED) } else { row });
-            for (number, handle) in drive.handles.iter().enumerate() {
-                let quantity = format!("write amplification of handle {number}");
+            for handle in &drive.handles {
+                let quantity = format!("write amplification of handle {}", handle.placement());
                 rows.push(Row::new(&*case, quantity, "x", handle.write_amplification));
             }
             for (percentile, quantity) in PERCENTILES {

@@ -8,7 +8,7 @@ mod load;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::run::Scenario;
-use crate::serve::drive::{self, Served, consent};
+use crate::serve::drive::{self, Protocol, Served, consent};
 use crate::serve::{cannot_listen, page};
 use crate::terminal::{ColorMode, TextRole, Waiting};
 use clap::Args;
@@ -98,7 +98,7 @@ fn drive_of(arguments: &DemoArguments) -> Result<(Served, f64), Failure> {
     let mut scenario = Box::<Scenario>::default();
     let preset = [String::from(DRIVE)];
     let settings = [&preset, arguments.sets.as_slice()].concat();
-    let (written, _) = drive::load(&mut scenario, None, &settings, None, true)?;
+    let (written, _) = drive::load(&mut scenario, None, &settings, None, (Protocol::Block, true))?;
     let idle_read_ns = Bare::new(&scenario.device).latency_ns(Op::Read, 4096.0);
     Ok((Served::alone(scenario, written, Vec::new(), false, consent(false)), idle_read_ns))
 }
@@ -107,7 +107,7 @@ fn start(served: &Served, arguments: &DemoArguments) -> Result<Server<AnyDrive>,
     let clock = Clock::start();
     let control = ControlSocket::bind(&arguments.unix.with_extension("ctl")).map_err(cannot_listen)?;
     let windows = Windows { control: Some(control), metrics: None };
-    let name = Name { name: EXPORT.into(), description: served.to_string(), is_read_only: false, ublk: None };
+    let name = Name { description: served.to_string(), placement: served.placement(), ..Name::new(EXPORT) };
     let make = {
         let served = served.clone();
         move || served.make(clock)

@@ -170,6 +170,9 @@ fn transaction(events: &mut Events<'_>, r: &ChipRecord) -> io::Result<()> {
         arguments["suspensions"] = json!(r.suspensions);
         arguments["suspended_us"] = json!(micros(r.suspended.0));
     }
+    if let Some(handle) = r.handle {
+        arguments["handle"] = json!(handle.get());
+    }
     let name = match r.outcome {
         Outcome::Done => kind.to_string(),
         Outcome::Reset => format!("{kind} (reset)"),

@@ -11,6 +11,8 @@ use crate::terminal::{Align, Bars, ColorMode, Table, TextRole, window};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
+use tailcut_base::cause::HeldUp;
+use tailcut_base::fdp::HandleId;
 use tailcut_base::quantity::{show_bytes, show_number_of, show_time};
 use tailcut_base::{Cause, Nanos, SECTOR_BYTES, Time};
 use tailcut_sim::report::Wait;
@@ -36,6 +38,9 @@ struct Timeline {
     completed_ns: u64,
     latency_ns: u64,
     spans: Vec<Span>,
+    /// What kept it waiting longest, of programs and collection by reclaim unit handle.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held_up: Option<HeldUpBy>,
     /// Its own memory requests.
     own: Vec<Occupation>,
     /// What its chips (or all chips, when it has none of its own) did meanwhile.
@@ -50,6 +55,13 @@ struct Span {
     cause: &'static str,
     ns: u64,
     meaning: &'static str,
+}
+
+/// Programs or collection of the data of a handle.
+#[derive(Debug, Serialize)]
+struct HeldUpBy {
+    by: String,
+    ns: u64,
 }
 
 /// A transaction on a chip.
@@ -69,6 +81,9 @@ struct Occupation {
     /// How often it was suspended, and how long it stood still for that, part of its cell time.
     suspensions: u32,
     suspended_ns: u64,
+    /// The reclaim unit handle whose data is programmed, collected or erased.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    handle: Option<u32>,
 }
 
 /// A chip that was taken from a program or erase.
@@ -157,6 +172,7 @@ impl Timeline {
             completed_ns: request.completed.0,
             latency_ns: request.latency().0,
             spans: spans(request),
+            held_up: held_up(request.spans.held_up()),
             own,
             meanwhile,
             handovers,
@@ -175,6 +191,12 @@ fn spans(request: &Seen) -> Vec<Span> {
     spans.into_iter().map(span).collect()
 }
 
+fn held_up(held_up: HeldUp) -> Option<HeldUpBy> {
+    let handle = held_up.handle()?;
+    let work = if held_up.is_by_collection() { "collection" } else { "programs" };
+    Some(HeldUpBy { by: format!("{work} of handle {handle}"), ns: held_up.time().0 })
+}
+
 impl Occupation {
     fn new(record: &ChipRecord) -> Occupation {
         Occupation {
@@ -190,11 +212,18 @@ impl Occupation {
             outcome: if record.outcome == Outcome::Reset { "reset" } else { "done" },
             suspensions: record.suspensions,
             suspended_ns: record.suspended.0,
+            handle: record.handle.map(HandleId::get),
         }
     }
 
-    /// Remarks about an unusual occupation.
+    /// Whose data it works on, if that is known, and what is unusual about it.
     fn note(&self) -> String {
+        let of = self.handle.map(|handle| format!("of handle {handle}"));
+        let parts = [of.unwrap_or_default(), self.interruptions()];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+    }
+
+    fn interruptions(&self) -> String {
         let stood = short_time(self.suspended_ns as f64);
         match (self.outcome, self.suspensions) {
             ("reset", 0) => String::from("reset for a read"),
@@ -272,6 +301,9 @@ fn show(t: &Timeline, width: usize, tone: ColorMode) -> String {
         bars.add(span.cause, span.ns as f64 / t.latency_ns.max(1) as f64, show_time(span.ns as f64));
     }
     text += &bars.render(width, tone);
+    if let Some(HeldUpBy { by, ns }) = &t.held_up {
+        text += &format!("held up longest by {by}: {}\n", show_time(*ns as f64));
+    }
     text += &heading("what that means");
     text += &meanings(t, width);
     if t.own.is_empty() {
@@ -399,8 +431,9 @@ fn table(rows: &[Row], tone: ColorMode) -> String {
 fn totals(t: &Timeline, tone: ColorMode) -> String {
     let mut kinds: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     let work = t.meanwhile.iter().map(|o| {
+        let of = o.handle.map_or_else(String::new, |handle| format!(" of handle {handle}"));
         let again = if o.outcome == "reset" { ", reset for a read" } else { "" };
-        (format!("{}{again}", o.kind), o.end_ns - o.start_ns)
+        (format!("{}{of}{again}", o.kind), o.end_ns - o.start_ns)
     });
     let handovers =
         t.handovers.iter().map(|h| (format!("{} of {}", h.handling, h.kind), h.free_ns - h.asked_ns));

@@ -11,9 +11,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use tailcut_base::quantity::exact_bytes;
 use tailcut_base::{BadValue, Nanos};
-use tailcut_host::BLOCK_BYTES;
 use tailcut_host::array::log::BlockChecksums;
-use tailcut_host::array::{ArrayConfig, Consent};
+use tailcut_host::array::{ArrayConfig, Consent, LayoutKind};
+use tailcut_host::{BLOCK_BYTES, PlacementPolicy};
 use tailcut_rt::any::{ArrayMode, BuildError, Placement, Plan};
 use tailcut_rt::file::FileOptions;
 use tailcut_rt::probe::{DeviceUse, Objection, OpenPurpose, Remedy};
@@ -79,6 +79,15 @@ pub struct Place {
     of: u64,
 }
 
+/// The protocol that a drive is served with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// NBD, or the block layer of the kernel: no write names a handle.
+    Block,
+    /// That of memcached: the store names the handles of its writes.
+    Memcached,
+}
+
 /// Reads what a server takes of a scenario, and completes it for the devices. A key that is set beside the
 /// file and has no effect on it is an error; in the file, which may be there for other commands, it is not.
 /// Returns the texts of the user, and whether the devices become a new array without `--create`.
@@ -90,13 +99,14 @@ pub fn load(
     file: Option<&Path>,
     sets: &[String],
     devices: Option<Devices<'_>>,
-    is_emulated: bool,
+    (protocol, is_emulated): (Protocol, bool),
 ) -> Result<(Written, bool), Failure> {
     let defaults = keys::list(scenario);
     let source = file.map(Source::open).transpose()?;
     let infer = |devices| arrangement::infer(source.as_ref(), sets, devices);
     let arrangement = devices.map(infer).transpose()?.unwrap_or_default();
     scenario::read(scenario, source.clone(), &[sets, arrangement.sets()].concat())?;
+    let placement_is_idle = scenario.placement_is_idle();
     let reason = |path: &str| {
         let part = path.split('.').next().unwrap_or_default();
         let because = match part {
@@ -104,8 +114,12 @@ pub fn load(
                 "incidents happen in simulated runs; 'tailcut ctl' removes the drives of a server"
             }
             "array" => return None,
+            "placement" if protocol == Protocol::Memcached => "the store names the handles of its writes",
+            "placement" if is_emulated => placement_is_idle?,
             "device" | "precondition" | "seed" if is_emulated => return None,
-            "device" | "precondition" | "seed" => "files and devices are served, and nothing is emulated",
+            "placement" | "device" | "precondition" | "seed" => {
+                "files and devices are served, and nothing is emulated"
+            }
             _ => "a server takes nothing of a scenario but its drive or array",
         };
         Some(String::from(because))
@@ -158,7 +172,7 @@ impl Served {
             .degraded(arguments.degraded);
         let of_array = (!arguments.is_separate()).then_some(of_array);
         let (file, sets) = (arguments.scenario.as_deref(), &arguments.sets);
-        let (written, is_new) = load(&mut scenario, file, sets, of_array, is_emulated)?;
+        let (written, is_new) = load(&mut scenario, file, sets, of_array, (Protocol::Block, is_emulated))?;
         check_size(&scenario, arguments)?;
         let has_array = scenario.array.drives > 0;
         if has_array && arguments.drives.is_some() {
@@ -219,6 +233,30 @@ impl Served {
     fn is_mirror(&self) -> bool {
         matches!(self, Served::Drives { scenario, .. }
             if scenario.array.drives == 2 && scenario.array.layout.is_mirrored())
+    }
+
+    /// How the handles of writes are chosen.
+    pub fn placement(&self) -> PlacementPolicy {
+        match self {
+            Served::Drives { scenario, devices, .. } if devices.is_empty() => scenario.placement.policy,
+            _ => PlacementPolicy::Named,
+        }
+    }
+
+    /// A warning if drives have handles that no write names.
+    pub fn idle_handles(&self) -> Option<String> {
+        let Served::Drives { scenario, devices, .. } = self else { return None };
+        let handles = scenario.device.fdp.handles;
+        // Arrays keep apart what they add to the data of their clients; raid0 adds nothing.
+        let is_all_of_clients = scenario.array.drives == 0 || scenario.array.layout == LayoutKind::Raid0;
+        let is_named = scenario.placement.policy == PlacementPolicy::Named;
+        let is_idle = devices.is_empty() && handles > 1 && is_all_of_clients && is_named;
+        is_idle.then(|| {
+            format!(
+                "clients of a block device name no reclaim unit handle, so all writes go to the first of \
+                 {handles} (device.fdp.handles): set placement.policy to size, recency or sequence"
+            )
+        })
     }
 
     /// True if an array of drives is served.

@@ -16,7 +16,7 @@ pub mod page;
 pub mod punctuality;
 
 use crate::failure::Failure;
-use crate::interrupt::Interrupt;
+use crate::interrupt::{Hangup, Interrupt};
 use crate::output::is_stdout;
 use crate::output::write_json;
 use crate::terminal::{ColorMode, TextRole, Waiting};
@@ -65,10 +65,10 @@ fn log_and_serve(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), 
         .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
     let service_manager = ServiceManager::from_environment()
         .map_err(|error| Failure::Operation(format!("cannot connect to NOTIFY_SOCKET: {error}")))?;
-    if arguments.tls_certificates.is_some() || std::env::var_os("NOTIFY_SOCKET").is_some() {
-        let cannot = |error| Failure::Operation(format!("cannot listen for SIGHUP: {error}"));
-        interrupt.listen_for_reload().map_err(cannot)?;
-    }
+    let has_files = arguments.tls_certificates.is_some() || std::env::var_os("NOTIFY_SOCKET").is_some();
+    let hangup = if has_files { Hangup::Reload } else { Hangup::Stop };
+    let cannot = |error| Failure::Operation(format!("cannot listen for SIGHUP: {error}"));
+    interrupt.listen_for_hangup(hangup).map_err(cannot)?;
     let time_scale = arguments.time_scale.unwrap_or(1);
     let clock = Clock::start().slowed(time_scale);
     let (is_read_only, is_forced) = (arguments.read_only, arguments.force);
@@ -76,12 +76,15 @@ fn log_and_serve(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), 
     let mut condition = None;
     for (place, (name, served)) in Served::read(arguments)?.into_iter().enumerate() {
         served.check_devices(OpenPurpose::Serve, arguments.force)?;
-        let (description, ublk) = (served.to_string(), arguments.ublk(place));
+        let (description, ublk, placement) = (served.to_string(), arguments.ublk(place), served.placement());
+        if let Some(warning) = served.idle_handles().filter(|_| place == 0) {
+            tracing::warn!(event = "idle_handles", "{warning}");
+        }
         what.push((name.clone(), description.clone()));
         if served.is_array() {
             condition = Some(ConditionLog::new(arguments.control()));
         }
-        drives.push((Name { name, description, is_read_only, ublk }, move || {
+        drives.push((Name { name, description, is_read_only, ublk, placement }, move || {
             made(&served, is_read_only || is_forced, clock)
         }));
     }

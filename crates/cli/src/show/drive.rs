@@ -46,7 +46,7 @@ fn rows(report: &Report, detail: Detail) -> Vec<Row> {
     if is_full {
         rows.extend(spared_work(d));
     }
-    rows.extend(d.handles.iter().enumerate().map(|(number, handle)| placement(number, handle)));
+    rows.extend(d.handles.iter().map(placement));
     rows.push(buffer(d));
     rows.extend(cache(d, detail));
     if d.failures + d.bad_blocks > 0 {
@@ -66,7 +66,7 @@ fn write_amplification(d: &DriveReport) -> Row {
 }
 
 /// Write amplification of the data of a reclaim unit handle.
-fn placement(number: usize, handle: &HandleReport) -> Row {
+fn placement(handle: &HandleReport) -> Row {
     let measured = handle.write_amplification.map_or_else(|| "-".into(), |times| format!("{times:.3}"));
     let remark = format!(
         "{} written, {} moved, {} emptied",
@@ -74,7 +74,7 @@ fn placement(number: usize, handle: &HandleReport) -> Row {
         show_bytes(handle.moved_bytes as f64),
         counted(handle.collected, "reclaim unit")
     );
-    row(&format!("amplification, handle {number}"), measured, "1", remark)
+    row(&format!("amplification, handle {}", handle.placement()), measured, "1", remark)
 }
 
 /// What the commit scheduler did with waiting requests.

@@ -15,6 +15,23 @@ fn a_signal_ends_it_and_it_says_what_it_did() {
     assert!(report.contains("served 'disk'") && report.contains("no requests"), "{report}");
 }
 
+/// Where the tests themselves run under nohup(1), servers ignore the signal as well.
+#[test]
+fn the_end_of_its_terminal_stops_it_in_order() {
+    let status = std::fs::read_to_string("/proc/self/status").expect("procfs is mounted");
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("proc_pid_status(5)");
+    if u64::from_str_radix(ignored.trim(), 16).expect("a mask") & 1 != 0 {
+        return;
+    }
+    let mut server = Server::start(&["--size", "1MiB"]);
+    let (socket, control) = (server.place.path("socket"), server.place.path("socket.ctl"));
+    assert!(socket.exists() && control.exists());
+    server.signal("-HUP");
+    let (report, code) = server.last_words();
+    assert_eq!(code, Some(0), "{report}");
+    assert!(report.contains("served 'disk'") && !socket.exists() && !control.exists(), "{report}");
+}
+
 #[test]
 fn the_socket_goes_with_it_and_one_left_behind_is_replaced() {
     let server = Server::start(&["--size", "1MiB"]);

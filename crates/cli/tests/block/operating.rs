@@ -1,9 +1,12 @@
 //! Operation of a server: queries, control, kill, and restart.
 
 use crate::block::server::{Server, has, sample};
-use crate::support::Place;
+use crate::support::{Place, stderr, stdout};
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use tailcut_host::wire::nbd::Header;
+use tailcut_rt::Client;
+use tailcut_rt::serve::Address;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_tailcut");
 
@@ -30,6 +33,70 @@ fn it_says_how_it_is_and_does_as_it_is_told() {
     let control = server.place.path("socket.ctl");
     server.stop();
     assert!(!control.exists());
+}
+
+/// A small drive with two handles.
+const TWO_HANDLES: [&str; 16] = [
+    "--set",
+    "device.preset=pm9a3-960",
+    "--set",
+    "device.geometry.channels=2",
+    "--set",
+    "device.geometry.chips=1",
+    "--set",
+    "device.geometry.blocks=64",
+    "--set",
+    "device.geometry.pages=96",
+    "--set",
+    "device.buffer.size=4MiB",
+    "--set",
+    "device.ftl.spare=40%",
+    "--set",
+    "device.fdp.handles=2",
+];
+
+#[test]
+fn writes_of_clients_are_placed_by_the_policy_that_was_simulated() {
+    let server = Server::start(&[&TWO_HANDLES[..], &["--set", "placement.policy=size"]].concat());
+    let mut client =
+        Client::connect(&Address::Unix(server.place.path("socket")), "disk").expect("it is served");
+    let long = vec![7; 64 << 10];
+    for cookie in 0..256 {
+        let header = Header { flags: 0, command: 1, cookie, offset: cookie * (64 << 10), length: 64 << 10 };
+        assert_eq!(client.call(&header, &long).expect("a reply"), (0, Vec::new()));
+    }
+    let status = tell(&server, &["status", "socket.ctl"]);
+    assert!(status.contains("\nhandle 0: 0 B written"), "{status}");
+    assert!(status.contains("\nhandle 1: ") && !status.contains("\nhandle 1: 0 B"), "{status}");
+    let handle = tell(&server, &["ctl", "socket.ctl", "handle-status", "1"]);
+    assert!(handle.starts_with("available ") && handle.contains(" of "), "{handle}");
+    assert_eq!(tell(&server, &["ctl", "socket.ctl", "update-handle", "1"]), "done\n");
+    server.stop();
+}
+
+#[test]
+fn handles_that_no_write_names_are_warned_about() {
+    let place = Place::new();
+    let words = [&["serve", "block", "--unix", "s", "--run", "true"][..], &TWO_HANDLES].concat();
+    let said = stderr(&place.attempt(BINARY, &words));
+    assert!(said.contains("name no reclaim unit handle") && said.contains("placement.policy"), "{said}");
+    let idle = ["serve", "block", "--unix", "s", "--set", "placement.policy=size"];
+    let refused = place.refused(2, &idle);
+    assert!(refused.contains("placement.policy has no effect: the drive has one handle"), "{refused}");
+}
+
+#[test]
+fn drives_of_an_array_are_called_by_their_member_numbers() {
+    let mut words = vec!["--set", "array.drives=2", "--set", "array.layout=raid0"];
+    words.extend(SMALL);
+    let server = Server::start(&words);
+    let call = |words: &[&str]| server.attempt(BINARY, &[&["ctl", "socket.ctl"], words].concat());
+    assert!(stdout(&call(&["member", "1", "free-blocks"])).ends_with(" blocks\n"));
+    let refused = stderr(&call(&["free-blocks"]));
+    assert!(refused.contains("'member 0 REQUEST' asks a drive of an array"), "{refused}");
+    let refused = stderr(&call(&["member", "2", "free-blocks"]));
+    assert!(refused.contains("there is no such drive"), "{refused}");
+    server.stop();
 }
 
 #[test]

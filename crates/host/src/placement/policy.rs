@@ -4,6 +4,7 @@
 
 use super::recency::Recency;
 use super::sequences::Sequences;
+use crate::disk::Request;
 use tailcut_base::cast::{to_u8, to_u32};
 use tailcut_base::device::BLOCK_SECTORS;
 use tailcut_base::fdp::HandleId;
@@ -62,39 +63,62 @@ impl Placer {
 
     /// The handle for a write; for any other operation the one that it names.
     pub fn choose(&self, command: &Command) -> HandleId {
-        let named = HandleId::new(u32::from(command.stream));
-        let (Op::Write, 2..) = (command.op, self.handles) else { return named };
+        let chosen = match command.op {
+            Op::Write => self.choose_for(command.sector, command.sectors),
+            _ => None,
+        };
+        chosen.unwrap_or(HandleId::new(u32::from(command.stream)))
+    }
+
+    /// The handle for a write of `sectors` sectors from `sector` on; `None` for the one that it names.
+    fn choose_for(&self, sector: u64, sectors: u32) -> Option<HandleId> {
+        if self.handles < 2 {
+            return None;
+        }
         let wanted = match &self.by {
-            Basis::Name => return named,
-            Basis::Size => factors_of_four(u64::from(command.sectors) / BLOCK_SECTORS),
-            Basis::Recency(recency) => match recency.age(command.sector, command.sectors) {
+            Basis::Name => return None,
+            Basis::Size => factors_of_four(u64::from(sectors) / BLOCK_SECTORS),
+            Basis::Recency(recency) => match recency.age(sector, sectors) {
                 Some(age) => factors_of_four(recency.sectors() / age.max(1)),
                 None => 0,
             },
             // All handles but the first, in turn.
-            Basis::Sequence(sequences) => match sequences.find(command.sector, command.sectors) {
+            Basis::Sequence(sequences) => match sequences.find(sector, sectors) {
                 Some(sequence) => 1 + sequence % (self.handles - 1),
                 None => 0,
             },
         };
-        HandleId::new(wanted.min(self.handles - 1))
+        Some(HandleId::new(wanted.min(self.handles - 1)))
     }
 
     /// The device has accepted a command.
     pub fn record(&mut self, command: &Command) {
-        if command.op != Op::Write {
-            return;
+        if command.op == Op::Write {
+            self.record_write(command.sector, command.sectors);
         }
+    }
+
+    fn record_write(&mut self, sector: u64, sectors: u32) {
         match &mut self.by {
             Basis::Name | Basis::Size => {}
-            Basis::Recency(recency) => recency.record(command.sector, command.sectors),
-            Basis::Sequence(sequences) => sequences.record(command.sector, command.sectors),
+            Basis::Recency(recency) => recency.record(sector, sectors),
+            Basis::Sequence(sequences) => sequences.record(sector, sectors),
         }
     }
 
     /// `command` as the device gets it.
     pub fn placed(&self, command: Command) -> Command {
         Command { stream: to_u8(self.choose(&command).get()), ..command }
+    }
+
+    /// Places a request on a disk that accepts it now.
+    #[inline]
+    pub fn place<B>(&mut self, request: &mut Request<B>) {
+        if request.op == Op::Write {
+            let (sector, sectors) = (request.block * BLOCK_SECTORS, request.blocks * to_u32(BLOCK_SECTORS));
+            request.handle = self.choose_for(sector, sectors).unwrap_or(request.handle);
+            self.record_write(sector, sectors);
+        }
     }
 }
 

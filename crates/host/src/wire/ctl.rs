@@ -25,7 +25,12 @@ pub struct AdminRequest {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
     /// A call of the control interface.
-    Call(Control),
+    Call {
+        /// Member number of the array's drive that is called; None for the drive that is served.
+        member: Option<usize>,
+        /// What is called.
+        call: Control,
+    },
     /// Report identity and state.
     Status,
     /// Report counters in the text format of Prometheus.
@@ -82,7 +87,12 @@ fn ask(line: &str, now: Time) -> Result<Ask, BadValue> {
             Ask::Replace { member, path: (!path.is_empty()).then_some(path) }
         }
         "help" => Ask::Help,
-        name => Ask::Call(call(name, &mut words, now)?),
+        "member" => {
+            let member = Some(member(name, &mut words)?);
+            let name = word(name, "REQUEST", &mut words)?;
+            Ask::Call { member, call: call(name, &mut words, now)? }
+        }
+        name => Ask::Call { member: None, call: call(name, &mut words, now)? },
     };
     match words.next() {
         Some(word) => Err(BadValue::new(format!("{name} does not end with '{word}': try 'help'"))),
@@ -229,10 +239,12 @@ pub fn show(reply: &ControlReply) -> String {
         ControlReply::Window(Window::Deterministic) => String::from("deterministic\n"),
         ControlReply::Window(Window::NonDeterministic) => String::from("non-deterministic\n"),
         ControlReply::Log(log) => show_log(log),
-        ControlReply::HandleStatus(HandleStatus { available, host_written, moved, collected }) => format!(
-            "available {available} bytes\nwritten {host_written} bytes\nmoved {moved} bytes\ncollected \
+        ControlReply::HandleStatus(HandleStatus { size, available, host_written, moved, collected }) => {
+            format!(
+                "available {available} of {size} bytes\nwritten {host_written} bytes\nmoved {moved} bytes\ncollected \
              {collected} reclaim units\n"
-        ),
+            )
+        }
         ControlReply::PlacementStatistics(Statistics { host_written, media_written, media_erased }) => {
             format!(
                 "host written {host_written} bytes\nmedia written {media_written} bytes\nmedia erased \
@@ -244,7 +256,7 @@ pub fn show(reply: &ControlReply) -> String {
         ControlReply::Unsupported => String::from(
             "refused: the drive does not know this call; those about handles need a drive of its own with \
              device.fdp.handles of 2 or more, those about blocks and collection one that is not mapped by \
-             superblock (device.ftl.mapping)\n",
+             superblock (device.ftl.mapping); 'member 0 REQUEST' asks a drive of an array\n",
         ),
     }
 }
@@ -289,6 +301,7 @@ metrics                            counters, as Prometheus text
 scrub                              read and compare all data of an array
 remove MEMBER                      take a drive out of an array
 replace MEMBER [PATH]              fill a missing member: a file or device (erased), or an emulated drive
+member MEMBER REQUEST              any of the following, to one drive of an array
 free-blocks                        erased blocks
 user-capacity, device-capacity     in bytes
 erase-block-size                   in bytes
@@ -318,14 +331,19 @@ mod tests {
     #[test]
     fn calls_have_the_names_of_the_simulator() {
         let now = Time(1000);
-        let call = |line| parse(line, now).map(|question| question.ask);
-        assert_eq!(call("free-blocks"), Ok(Ask::Call(Control::FreeBlocks)));
-        assert_eq!(call("run-gc 10ms"), Ok(Ask::Call(Control::RunGc { until: Time(10_001_000) })));
+        let ask = |line| parse(line, now).map(|request| request.ask);
+        let call = |line| match ask(line) {
+            Ok(Ask::Call { member, call }) => (member, call),
+            other => panic!("{line}: {other:?}"),
+        };
+        assert_eq!(call("free-blocks"), (None, Control::FreeBlocks));
+        assert_eq!(call("run-gc 10ms"), (None, Control::RunGc { until: Time(10_001_000) }));
+        assert_eq!(call("member 3 free-blocks"), (Some(3), Control::FreeBlocks));
         let thresholds = GcThresholds { low: 3, high: 9 };
-        assert_eq!(call(" set-thresholds  3 9\r"), Ok(Ask::Call(Control::SetThresholds(thresholds))));
+        assert_eq!(call(" set-thresholds  3 9\r"), (None, Control::SetThresholds(thresholds)));
         let windows = Windows { from: Time(1000), period: Nanos::millis(4), length: Nanos::millis(1) };
-        assert_eq!(call("set-windows 0ns 4ms 1ms"), Ok(Ask::Call(Control::SetWindows(windows))));
-        assert_eq!(call("status"), Ok(Ask::Status));
+        assert_eq!(call("set-windows 0ns 4ms 1ms"), (None, Control::SetWindows(windows)));
+        assert_eq!(ask("status"), Ok(Ask::Status));
     }
 
     #[test]
@@ -338,7 +356,7 @@ mod tests {
                 "MEMBER" | "HANDLE" => "2",
                 "[PATH]" => "a path",
                 "@DRIVE" => "@disk",
-                "REQUEST" => "status",
+                "REQUEST" => "free-blocks",
                 _ => return word.to_string(),
             }
             .to_string()
@@ -365,6 +383,11 @@ mod tests {
             "set-thresholds -1 2",
             "remove",
             "replace two",
+            "member",
+            "member 1",
+            "member one free-blocks",
+            "member 1 scrub",
+            "member 1 free-blocks now",
             "@disk",
         ];
         for line in wrong {

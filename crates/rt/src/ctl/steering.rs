@@ -30,7 +30,7 @@ pub enum Answer {
 /// Executes administrative requests on a drive, and routes its replies to the requesters.
 #[derive(Debug, Default)]
 pub struct Steering {
-    calls: VecDeque<Sender<Answer>>,
+    calls: VecDeque<(Control, Sender<Answer>)>,
 }
 
 impl Steering {
@@ -39,9 +39,15 @@ impl Steering {
     pub fn carry_out(&mut self, drive: &mut impl Steered, now: Time, request: AdminRequest) {
         let AdminRequest { ask, answer } = request;
         let done = match ask {
-            Ask::Call(call) => {
-                self.calls.push_back(answer);
-                return drive.control(now, call);
+            Ask::Call { member, call } => {
+                let called = match member {
+                    Some(member) => drive.call(now, member, call),
+                    None => Ok(drive.control(now, call)),
+                };
+                match called {
+                    Ok(()) => return self.calls.push_back((call, answer)),
+                    Err(why) => Err(format!("{why}; see 'status'")),
+                }
             }
             Ask::Scrub => drive.scrub(now),
             Ask::Remove { member } => drive.remove(now, member),
@@ -56,13 +62,14 @@ impl Steering {
         let _ = answer.send(Answer::Text(said));
     }
 
-    /// The drive has replied to calls, in the order of submission.
+    /// The drive has replied to calls: each drive of an array in the order of submission.
     ///
     /// # Panics
     /// If the drive replies to a call that was not made here.
     pub fn replied(&mut self, replies: impl Iterator<Item = (Control, ControlReply)>) {
         for (call, reply) in replies {
-            let asked = self.calls.pop_front().expect("nobody else calls");
+            let place = self.calls.iter().position(|&(asked, _)| asked == call);
+            let (_, asked) = place.and_then(|place| self.calls.remove(place)).expect("nobody else calls");
             let _ = asked.send(Answer::Text(ctl::show_reply(&call, &reply)));
         }
     }

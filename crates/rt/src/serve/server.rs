@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::{Builder, JoinHandle};
 use tailcut_base::{Class, Nanos};
+use tailcut_host::PlacementPolicy;
 use tailcut_host::wire::nbd::{Export, Offer, Tls};
 
 /// Limits on the resources of a server and its clients.
@@ -64,6 +65,16 @@ pub struct Name {
     pub is_read_only: bool,
     /// Also attach the drive as a block device of this kernel, `/dev/ublkbN` with this number.
     pub ublk: Option<u32>,
+    /// How the reclaim unit handles of writes are chosen, which block clients cannot name.
+    pub placement: PlacementPolicy,
+}
+
+impl Name {
+    /// An export without a description that clients may write to, and whose writes name no handle.
+    pub fn new(name: &str) -> Name {
+        let (name, description, placement) = (name.into(), String::new(), PlacementPolicy::Named);
+        Name { name, description, is_read_only: false, ublk: None, placement }
+    }
 }
 
 /// How long shutdown waits for a client that reads none of its output.
@@ -320,14 +331,14 @@ impl<D: Steered + Send + 'static> Running<D> {
             open_connections: Arc::clone(&open_connections),
         };
         let (says, hears) = channel();
-        let &Name { is_read_only, ublk, .. } = name;
+        let &Name { is_read_only, ublk, placement, .. } = name;
         let service = move || {
             let drive = make().map_err(NotBegun::Drive)?;
             let offered = Offered { bytes: drive.bytes(), zeroes_fast: drive.trims_to_zeros() };
             let attach = |number| Device::attach(number, Shape::of(&drive, is_read_only));
             let (device, queue) = ublk.map(attach).transpose().map_err(NotBegun::Attach)?.unzip();
             let service = Service::new(drive, queue, clock, limits, messages, open_connections, figures)?;
-            Ok((service, (offered, device)))
+            Ok((service.placing_by(placement), (offered, device)))
         };
         let thread = Builder::new().name(format!("serve {}", name.name)).spawn(move || {
             let (service, beginning) = match service() {

@@ -13,7 +13,7 @@ use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Precondition, Preset, SsdConfig};
 
 fn name(name: &str) -> Name {
-    Name { name: name.into(), description: String::new(), is_read_only: false, ublk: None }
+    Name::new(name)
 }
 
 /// A small drive that supports the control interface.

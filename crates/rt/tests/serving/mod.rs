@@ -42,7 +42,7 @@ impl<D: Steered + Send + 'static> Harness<D> {
     pub(crate) fn over(drive: D, limits: Limits, access: Access) -> Harness<D> {
         let folder = tempfile::tempdir().expect("the temporary folder is writable");
         let address = Address::Unix(folder.path().join("socket"));
-        let name = Name { name: "disk".into(), description: String::new(), is_read_only: false, ublk: None };
+        let name = Name::new("disk");
         let drives = vec![(name, move || Ok::<_, Infallible>(drive))];
         let server = Server::start(&address, access, drives, Windows::default(), limits, Clock::start())
             .expect("it listens");

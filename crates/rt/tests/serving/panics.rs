@@ -47,7 +47,7 @@ fn a_panic_ends_its_export_and_no_other() {
     let folder = tempfile::tempdir().expect("the temporary folder is writable");
     let address = Address::Unix(folder.path().join("socket"));
     let drives = ["first", "second"].map(|name| {
-        let name = Name { name: name.into(), description: String::new(), is_read_only: false, ublk: None };
+        let name = Name::new(name);
         (name, || Ok::<_, Infallible>(Broken(MemoryDrive::new(BLOCKS, 64))))
     });
     let server = Server::start(

@@ -3,6 +3,7 @@
 use super::lifetime::{Lifetime, lasting_erases};
 use super::{Demand, Resource, limits};
 use serde::{Deserialize, Serialize};
+use tailcut_base::fdp::{GroupId, HandleId, PlacementId};
 use tailcut_base::{Device, SECTOR_BYTES};
 use tailcut_ssd::config::CommitPolicy;
 use tailcut_ssd::holder::Holder;
@@ -90,7 +91,7 @@ pub struct DriveReport {
     pub buffer: ReadHits,
     /// Hits of the read cache and the outcome of reading ahead; `None` if there is no cache.
     pub cache: Option<CacheReport>,
-    /// Data of each reclaim unit handle; none without data placement (`device.fdp`).
+    /// Data of each reclaim unit handle in each reclaim group; none without data placement (`device.fdp`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub handles: Vec<HandleReport>,
     /// Flash commands (page reads, page programs, block erases) per second.
@@ -178,9 +179,13 @@ pub struct CacheReport {
     pub in_vain: u64,
 }
 
-/// Data of one reclaim unit handle, in the order of their numbers.
+/// Data of one reclaim unit handle in one reclaim group, in the order of their streams.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HandleReport {
+    #[serde(default)]
+    group: u32,
+    #[serde(default)]
+    handle: u32,
     /// Bytes of the host that were written to flash through the handle.
     pub written_bytes: u64,
     /// Bytes of its data that collection moved.
@@ -189,6 +194,13 @@ pub struct HandleReport {
     pub write_amplification: Option<f64>,
     /// Reclaim units that collection emptied and whose data was mostly of this handle.
     pub collected: u64,
+}
+
+impl HandleReport {
+    /// The handle in its group.
+    pub fn placement(&self) -> PlacementId {
+        PlacementId::new(GroupId::new(self.group), HandleId::new(self.handle))
+    }
 }
 
 /// Hits of the DRAM buffer, in pages.
@@ -287,14 +299,17 @@ fn cache<P: Probe>(ssd: &Ssd<P>, figures: &Figures) -> Option<CacheReport> {
 
 fn handles<P: Probe>(ssd: &Ssd<P>, figures: &Figures) -> Vec<HandleReport> {
     let fdp = &ssd.config().fdp;
-    let count = if fdp.is_on() { fdp.handles as usize } else { 0 };
-    let handle = |&HandleFigures { written, moved, collected }: &HandleFigures| HandleReport {
-        written_bytes: written,
-        moved_bytes: moved,
-        write_amplification: (written > 0).then(|| (written + moved) as f64 / written as f64),
-        collected,
-    };
-    figures.handles[..count].iter().map(handle).collect()
+    let count = if fdp.is_on() { fdp.streams() } else { 0 };
+    let handle =
+        |(stream, &HandleFigures { written, moved, collected }): (u32, &HandleFigures)| HandleReport {
+            group: stream / fdp.handles,
+            handle: stream % fdp.handles,
+            written_bytes: written,
+            moved_bytes: moved,
+            write_amplification: (written > 0).then(|| (written + moved) as f64 / written as f64),
+            collected,
+        };
+    (0..count).zip(&figures.handles).map(handle).collect()
 }
 
 fn preemptions(figures: &Figures) -> Preemptions {

@@ -35,7 +35,7 @@ impl Configure for PlacementConfig {
 
 impl Scenario {
     /// Why `placement.policy` has no effect, if it has none.
-    pub(super) fn placement_is_idle(&self) -> Option<&'static str> {
+    pub fn placement_is_idle(&self) -> Option<&'static str> {
         match (self.array.drives, self.kv.enabled) {
             (_, true) => Some("a server chooses the handles of its writes (kv.enabled)"),
             _ if !self.device.fdp.is_on() => Some("the drive has one handle: raise device.fdp.handles"),

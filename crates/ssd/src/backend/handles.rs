@@ -4,7 +4,7 @@
 use super::Backend;
 use crate::flash::LunId;
 use crate::holder::Holder;
-use crate::request::RequestId;
+use crate::request::{Kind, RequestId};
 use tailcut_base::cause::HeldUp;
 use tailcut_base::fdp::{HANDLES_MAX, HandleId};
 use tailcut_base::ids::{Id, IdVec};
@@ -70,10 +70,20 @@ impl Backend {
         }
     }
 
-    fn account_handle(&mut self, now: Time, lun: LunId, holder: Holder) {
+    /// The handle of the first page of a LUN's transaction; meaningless for reads of the host.
+    fn first_handle(&self, lun: LunId) -> HandleId {
         let first = self.luns[lun].transaction.members().first();
-        let handle = first.map_or(0, |&id| self.requests[id].frontier);
-        let place = place_of(holder, HandleId::new(u32::from(handle)));
+        HandleId::new(first.map_or(0, |&id| u32::from(self.requests[id].frontier)))
+    }
+
+    /// Whose data a LUN's transaction programs, collects or erases.
+    pub(super) fn handle_at_work(&self, lun: LunId) -> Option<HandleId> {
+        let is_read = matches!(self.luns[lun].transaction.kind, Kind::UserRead | Kind::ReadAhead);
+        (self.handles.is_some() && !is_read).then(|| self.first_handle(lun))
+    }
+
+    fn account_handle(&mut self, now: Time, lun: LunId, holder: Holder) {
+        let place = place_of(holder, self.first_handle(lun));
         if let Some(accounts) = &mut self.handles {
             accounts.hold(now, lun, place);
         }

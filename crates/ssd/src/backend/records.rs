@@ -41,6 +41,7 @@ impl Backend {
             suspended: t.suspended,
             gap: t.gap,
             members: t.members().iter().map(member).collect(),
+            handle: self.handle_at_work(lun),
         }
     }
 

@@ -128,7 +128,7 @@ impl Flash {
     pub fn digest_of_figures(&self) -> u64 {
         let mut figures = format!("{:?}", self.ssd.figures(self.clock));
         let handles = figures.find(", handles: ").filter(|_| !self.config.fdp.is_on());
-        // Of handles that the drive does not have there are zeros, at the end.
+        // A drive without data placement has none.
         figures.truncate(handles.unwrap_or(figures.len()));
         let mut digest = Digest::new();
         digest.add_numbers(&format!("{figures} {:?}", self.ssd.wear()));

@@ -12,7 +12,7 @@ pub mod tls;
 pub mod windows;
 
 use crate::failure::Failure;
-use crate::interrupt::Interrupt;
+use crate::interrupt::{Hangup, Interrupt};
 use crate::output::is_stdout;
 use crate::output::write_json;
 use crate::serve::history::History;
@@ -56,10 +56,8 @@ pub fn serve(arguments: &KvArguments, out: &mut dyn Write) -> Result<(), Failure
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
     let options = Options::read(arguments)?;
-    if outlives_hangup(arguments, &options) {
-        let cannot = |error| Failure::Operation(format!("cannot listen for SIGHUP: {error}"));
-        interrupt.listen_for_reload().map_err(cannot)?;
-    }
+    let cannot = |error| Failure::Operation(format!("cannot listen for SIGHUP: {error}"));
+    interrupt.listen_for_hangup(hangup(arguments, &options)).map_err(cannot)?;
     let service_manager = ServiceManager::from_environment()
         .map_err(|error| Failure::Operation(format!("cannot connect to NOTIFY_SOCKET: {error}")))?;
     let log = Log::of_process(arguments.log.log_format, arguments.log_level())
@@ -70,12 +68,13 @@ pub fn serve(arguments: &KvArguments, out: &mut dyn Write) -> Result<(), Failure
     done
 }
 
-/// True if `SIGHUP` asks it to read files again, as for memcached. It ends a server without such files on a
-/// terminal.
-fn outlives_hangup(arguments: &KvArguments, options: &Options) -> bool {
+/// What `SIGHUP` means: that files are to be read again, as for memcached, or that the terminal of a server
+/// without such files is gone.
+fn hangup(arguments: &KvArguments, options: &Options) -> Hangup {
     let has_tls = arguments.tls_certificates().is_some() || *options.tls() != TlsOptions::default();
     let has_no_terminal = arguments.daemon || std::env::var_os("NOTIFY_SOCKET").is_some();
-    arguments.auth_file.is_some() || has_tls || has_no_terminal
+    let reloads = arguments.auth_file.is_some() || has_tls || has_no_terminal;
+    if reloads { Hangup::Reload } else { Hangup::Stop }
 }
 
 fn serve_with(

@@ -4,7 +4,7 @@ use super::arguments::KvArguments;
 use crate::failure::Failure;
 use crate::run::Scenario;
 use crate::serve::arrangement::Devices;
-use crate::serve::drive::{Served, consent, load, refuse_duplicates};
+use crate::serve::drive::{Protocol, Served, consent, load, refuse_duplicates};
 use std::fmt;
 use tailcut_host::BLOCK_BYTES;
 use tailcut_host::array::LayoutKind;
@@ -48,7 +48,8 @@ impl Store {
             .create(arguments.create)
             .degraded(arguments.degraded);
         let (file, sets) = (arguments.scenario.as_deref(), &arguments.sets);
-        let (written, is_new) = load(&mut scenario, file, sets, Some(of_array), is_emulated)?;
+        let (written, is_new) =
+            load(&mut scenario, file, sets, Some(of_array), (Protocol::Memcached, is_emulated))?;
         let making =
             if is_emulated || arguments.create { StoreMode::Create } else { StoreMode::OpenOrCreate };
         let drive = Served::alone(

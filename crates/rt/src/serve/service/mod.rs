@@ -27,7 +27,7 @@ use super::server::Limits;
 use super::ublk::Queue;
 use crate::ctl::{AdminRequest, Steered, Steering};
 use crate::reactor::{self, EDGE, Mailbox, READABLE, Reactor, Slots, Spin, Token};
-use crate::{Answers, Clock};
+use crate::{Answers, Clock, Drive};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -36,7 +36,7 @@ use std::sync::atomic::AtomicUsize;
 use tailcut_base::ids::Slab;
 use tailcut_base::{Class, Time, id};
 use tailcut_host::wire::nbd::{Command, Header, Rules};
-use tailcut_host::{Pool, Unaligned};
+use tailcut_host::{BLOCK_SECTORS, PlacementPolicy, Placer, Pool, Unaligned};
 
 /// A client whose handshake is done.
 #[derive(Debug)]
@@ -66,6 +66,7 @@ pub struct Service<D> {
     clock: Clock,
     limits: Limits,
     machine: Unaligned,
+    placer: Placer,
     /// Requests of the kernel, if the drive is exported as a block device.
     kernel: Option<Queue>,
     pool: Pool,
@@ -165,6 +166,7 @@ impl<D: Steered> Service<D> {
         }
         Ok(Service {
             machine: Unaligned::new(drive.disk(), drive.trims_to_zeros()),
+            placer: placer(&drive, PlacementPolicy::Named),
             drive,
             kernel,
             clock,
@@ -193,6 +195,12 @@ impl<D: Steered> Service<D> {
             steering: Steering::default(),
             stopping: Stopping::Not,
         })
+    }
+
+    /// The service with the handles of writes chosen by a policy.
+    pub fn placing_by(mut self, policy: PlacementPolicy) -> Service<D> {
+        self.placer = placer(&self.drive, policy);
+        self
     }
 
     /// Serves until it is asked to stop. Then flushes the drive, and returns the counters and the drive.
@@ -276,6 +284,11 @@ impl ConnectionSlot {
     fn open(&mut self) -> Option<&mut Connection> {
         self.connection.as_mut()
     }
+}
+
+fn placer(drive: &impl Drive, policy: PlacementPolicy) -> Placer {
+    let disk = drive.disk();
+    Placer::new(policy, disk.blocks * BLOCK_SECTORS, disk.handles)
 }
 
 const DRIVE: Token = Token::source(0);

@@ -77,7 +77,8 @@ impl<D: Steered> Service<D> {
         let mut has_moved = true;
         for _ in 0..rounds {
             has_moved = false;
-            while let Some(request) = self.machine.next_request(&mut self.pool) {
+            while let Some(mut request) = self.machine.next_request(&mut self.pool) {
+                self.placer.place(&mut request);
                 self.drive.submit(now, request);
                 has_moved = true;
             }

@@ -93,16 +93,20 @@ impl Scenario {
             add(found, "trace", &["streams"], because);
         }
         let handles = self.handles_of_host();
-        if because.is_none() && self.device.fdp.is_on() && self.is_synthetic() {
-            for (section, source) in self.synthetic() {
-                if source.stream >= handles {
-                    let because = format!(
-                        "there are streams 0 to {}, and what names another is placed by the first \
-                         (device.fdp.handles × groups)",
-                        handles - 1
-                    );
+        if because.is_none() && self.device.fdp.is_on() {
+            let because = format!(
+                "there are streams 0 to {}, and what names another is placed by the first \
+                 (device.fdp.handles × groups)",
+                handles - 1
+            );
+            if self.is_synthetic() {
+                for (section, _) in self.synthetic().filter(|(_, source)| source.stream >= handles) {
                     add(found, section, &["stream"], &because);
                 }
+            } else if self.lsm.enabled && self.lsm.streams > handles {
+                add(found, "lsm", &["streams"], &because);
+            } else if !self.trace.file.is_empty() && self.trace.streams > handles {
+                add(found, "trace", &["streams"], &because);
             }
         }
         let names_one = match (self.is_synthetic(), self.lsm.enabled) {

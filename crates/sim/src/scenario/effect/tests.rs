@@ -321,6 +321,11 @@ fn streams_need_writes_that_name_them_and_a_drive_that_gets_them() {
     assert!(because(&scenario, "trace.streams").is_none());
     scenario.trace.disk = "0".into();
     assert!(because(&scenario, "trace.streams").is_some_and(|why| why.contains("trace.disk")));
+    (scenario.trace.disk, scenario.device.ftl.streams) = (String::new(), 1);
+    scenario.device.fdp.handles = 2;
+    assert!(because(&scenario, "trace.streams").is_none());
+    scenario.trace.streams = 3;
+    assert!(because(&scenario, "trace.streams").is_some_and(|why| why.contains("streams 0 to 1")));
 }
 
 #[test]

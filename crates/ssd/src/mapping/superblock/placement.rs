@@ -167,18 +167,17 @@ impl Mapping {
         placement.into_iter().flat_map(move |placement| &placement.events[usize::from(!of_host)]).copied()
     }
 
-    /// What became of the data of each handle in all groups; zeros for handles that do not exist.
-    pub(crate) fn handle_figures(&self) -> [HandleFigures; HANDLES_MAX] {
-        let mut figures = [HandleFigures::default(); HANDLES_MAX];
-        for group in self.group_ids() {
-            for (handle, sum) in HandleId::first(HANDLES_MAX).zip(&mut figures) {
-                let Some(status) = self.handle_status(PlacementId::new(group, handle)) else { break };
-                sum.written += status.host_written;
-                sum.moved += status.moved;
-                sum.collected += status.collected;
-            }
-        }
-        figures
+    /// What became of the data of each handle in each group, by stream; none without data placement.
+    pub(crate) fn handle_figures(&self) -> Vec<HandleFigures> {
+        let fdp = &self.config.fdp;
+        let placements = (0..fdp.streams()).map(|stream| PlacementId::of_stream(to_u8(stream), fdp.handles));
+        let statuses = placements.filter_map(|placement| self.handle_status(placement));
+        let figures = |HandleStatus { host_written: written, moved, collected, .. }| HandleFigures {
+            written,
+            moved,
+            collected,
+        };
+        statuses.map(figures).collect()
     }
 
     /// The state of a handle in a group; `None` if one of them does not exist.
@@ -190,6 +189,7 @@ impl Mapping {
         let whole = u64::from(superblocks.pages_each());
         let frontier = superblocks.groups[of.group()].host[of.handle()].frontier;
         Some(HandleStatus {
+            size: bytes(whole),
             available: bytes(frontier.map_or(whole, |_| superblocks.left(frontier))),
             host_written: bytes(counts.written),
             moved: bytes(counts.moved),
