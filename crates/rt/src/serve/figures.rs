@@ -1,5 +1,6 @@
 //! Counters and latencies of a drive's service.
 
+use super::heartbeats::Heartbeats;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::{Nanos, Status};
@@ -115,6 +116,8 @@ pub struct Live {
     pub connections: AtomicU64,
     /// Whether the service has panicked, and serves no more.
     pub has_failed: AtomicBool,
+    /// Heartbeats of the service's thread.
+    pub(super) heartbeats: Heartbeats,
 }
 
 impl Live {
