@@ -61,8 +61,8 @@ pub enum CannotListen {
     #[error("{} is there and is no socket; choose another path", .0.display())]
     NotASocket(PathBuf),
     /// The folder of a unix socket does not exist.
-    #[error("cannot listen on {}: there is no folder {}; create it, or choose another path", path.display(),
-        folder.display())]
+    #[error("cannot listen on {}: there is no folder {}; create it, or choose another path", .path.display(),
+        .folder.display())]
     NoFolder {
         /// The path of the socket.
         path: PathBuf,

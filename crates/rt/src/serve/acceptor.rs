@@ -48,7 +48,7 @@ pub struct Acceptor {
     turned_away: u64,
     /// How often accepting was paused.
     exhausted: Arc<AtomicU64>,
-    /// Heartbeats of this thread; each message requests one.
+    /// Heartbeats of this thread; a message requests one.
     heartbeats: Arc<Heartbeats>,
     buffer: Vec<u8>,
 }
@@ -242,7 +242,7 @@ impl Acceptor {
         Arc::clone(&self.exhausted)
     }
 
-    /// Heartbeats of the acceptor, which confirms one for each message.
+    /// Heartbeats of the acceptor, which confirms them in each iteration.
     pub(super) fn heartbeats(&self) -> Arc<Heartbeats> {
         Arc::clone(&self.heartbeats)
     }
@@ -256,9 +256,9 @@ impl EventLoop for Acceptor {
     }
 
     fn iterate(&mut self, now: Time) {
-        let beats = self.reactor.receive();
-        beats.iter().for_each(|()| self.heartbeats.confirm());
-        self.reactor.recycle(beats);
+        let messages = self.reactor.receive();
+        self.reactor.recycle(messages);
+        self.heartbeats.confirm();
         while let Some(slot) = self.oldest()
             && self.pending[slot].deadline <= now
         {

@@ -32,6 +32,8 @@ impl Remains {
         }
         // The panic was reported on standard error. Its connections were closed with it.
         self.live.has_failed.store(true, Ordering::Relaxed);
+        // A request for a heartbeat may have been lost with the service.
+        self.live.heartbeats().confirm();
         let connected = self.live.connections.swap(0, Ordering::Relaxed) as usize;
         self.open_connections.fetch_sub(connected, Ordering::Relaxed);
         // Without a descriptor for it, requests stay unanswered.
@@ -67,7 +69,7 @@ impl EventLoop for FailedService {
                 // Ignored: the requester no longer waits.
                 Message::AdminRequest(request) => drop(request.answer.send(said(&request.ask))),
                 // As for a shard that has failed, what fails is this export and not the server.
-                Message::Beat => self.live.heartbeats.confirm(),
+                Message::Beat => self.live.heartbeats().confirm(),
             }
         }
     }

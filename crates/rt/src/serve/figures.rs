@@ -116,11 +116,15 @@ pub struct Live {
     pub connections: AtomicU64,
     /// Whether the service has panicked, and serves no more.
     pub has_failed: AtomicBool,
-    /// Heartbeats of the service's thread.
-    pub(super) heartbeats: Heartbeats,
+    heartbeats: Heartbeats,
 }
 
 impl Live {
+    /// Heartbeats of the service's thread.
+    pub(super) fn heartbeats(&self) -> &Heartbeats {
+        &self.heartbeats
+    }
+
     /// Adds to the counters; for a single thread.
     pub(super) fn add(&self, requests: u64, bytes: u64) {
         let add =

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Heartbeats that were requested from a thread by a message, and those that it has confirmed.
+/// The number of heartbeats that were requested from a thread by messages, and how many it has confirmed.
 #[derive(Debug, Default)]
 pub(super) struct Heartbeats {
     requested: AtomicU64,
@@ -20,8 +20,8 @@ impl Heartbeats {
         self.requested.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Confirms a heartbeat; for the thread.
+    /// Confirms what was requested; for the thread.
     pub(super) fn confirm(&self) {
-        self.confirmed.fetch_add(1, Ordering::Relaxed);
+        self.confirmed.store(self.requested.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 }

@@ -292,13 +292,13 @@ impl<D: Steered + Send + 'static> Server<D> {
     /// True if the acceptor and the threads of all drives have made progress since the previous call. No
     /// further heartbeat is requested from any of them before all have confirmed theirs. For a single caller.
     pub fn beat(&self) -> bool {
-        let of_services = || self.services.iter().map(|service| &service.live.heartbeats);
+        let of_services = || self.services.iter().map(|service| service.live.heartbeats());
         let go_on = self.heartbeats.are_confirmed() && of_services().all(Heartbeats::are_confirmed);
         if go_on {
             self.heartbeats.request();
             self.stop.post(());
             for Running { live, mailbox, .. } in &self.services {
-                live.heartbeats.request();
+                live.heartbeats().request();
                 mailbox.post(Message::Beat);
             }
         }
