@@ -11,7 +11,7 @@ use crate::{
     serve, size, study, torture, trace,
 };
 use clap::FromArgMatches;
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
@@ -33,7 +33,7 @@ pub fn run_words(words: impl Iterator<Item = OsString>) -> u8 {
     };
     let parsed =
         help::command().try_get_matches_from(words).and_then(|matches| Arguments::from_arg_matches(&matches));
-    let arguments = parsed.unwrap_or_else(|error| refuse(&with_new_command(error)));
+    let arguments = parsed.unwrap_or_else(|error| refuse(&without_trailing(with_new_command(error))));
     code(dispatch(arguments, &mut out).and_then(|()| Ok(out.flush()?)))
 }
 
@@ -63,6 +63,20 @@ fn with_new_command(mut error: clap::Error) -> clap::Error {
             "in a clone of the repository it is 'cargo run --release -p tailcut-bench -- {name}' now"
         );
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
+    }
+    error
+}
+
+/// Leaves out the tip to write a misspelt option behind `--`: no argument of ours begins with a dash.
+fn without_trailing(mut error: clap::Error) -> clap::Error {
+    let is_trailing = match error.get(ContextKind::Suggested) {
+        Some(ContextValue::StyledStrs(tips)) => {
+            tips.iter().any(|tip| tip.to_string().contains("as a value, use '-- "))
+        }
+        _ => false,
+    };
+    if error.kind() == ErrorKind::UnknownArgument && is_trailing {
+        error.remove(ContextKind::Suggested);
     }
     error
 }

@@ -60,6 +60,15 @@ pub enum CannotListen {
     /// The path exists and is not a socket.
     #[error("{} is there and is no socket; choose another path", .0.display())]
     NotASocket(PathBuf),
+    /// The folder of a unix socket does not exist.
+    #[error("cannot listen on {}: there is no folder {}; create it, or choose another path", .path.display(),
+        .folder.display())]
+    NoFolder {
+        /// The path of the socket.
+        path: PathBuf,
+        /// The folder that is missing.
+        folder: PathBuf,
+    },
     /// The address can be reached from the network, and that was not allowed.
     #[error(
         "{0} can be reached from other machines, and nobody there would be asked who they are; listen on \
@@ -77,6 +86,39 @@ pub enum CannotListen {
     #[error("cannot listen on {0}: {1}")]
     System(Address, #[source] io::Error),
 }
+
+impl CannotListen {
+    /// True if another address would do. Otherwise the system lacks something, such as descriptors.
+    pub fn is_of_address(&self) -> bool {
+        let CannotListen::System(_, error) = self else { return true };
+        UNUSABLE.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+    }
+
+    /// The error of a system call for the unix socket at `path`.
+    fn of_unix(path: &Path, error: io::Error) -> CannotListen {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+        match folder {
+            Some(folder) => CannotListen::NoFolder { path: path.into(), folder: folder.into() },
+            None => CannotListen::System(Address::Unix(path.into()), error),
+        }
+    }
+}
+
+/// Errors of a path or address that cannot be listened on.
+const UNUSABLE: [Errno; 12] = [
+    Errno::NOENT,
+    Errno::NOTDIR,
+    Errno::LOOP,
+    Errno::NAMETOOLONG,
+    Errno::ACCESS,
+    Errno::PERM,
+    Errno::ROFS,
+    Errno::INVAL,
+    Errno::ADDRINUSE,
+    Errno::ADDRNOTAVAIL,
+    Errno::AFNOSUPPORT,
+    Errno::OPNOTSUPP,
+];
 
 /// A socket that takes connections. A unix socket is removed when it is dropped.
 #[derive(Debug)]
@@ -107,7 +149,8 @@ impl Listener {
         let (socket, address) = match address {
             Address::Unix(path) => {
                 clear(path)?;
-                let listener = bind_unix(path, options.permissions).map_err(wrong)?;
+                let listener = bind_unix(path, options.permissions)
+                    .map_err(|error| CannotListen::of_unix(path, error))?;
                 (Socket::Unix(listener, Some(file_id(path).map_err(wrong)?)), address.clone())
             }
             Address::Tcp(at) if !at.ip().is_loopback() && !options.allow_network => {
@@ -312,6 +355,23 @@ pub(crate) fn is_exhausted(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_another_address_mends_is_distinguished_from_what_the_system_lacks() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let bind = |address: Address| Listener::bind(&address, BindOptions::default().allow_network(true));
+        let path = folder.path().join("no/socket");
+        let missing = bind(Address::Unix(path)).expect_err("there is no such folder");
+        assert!(matches!(&missing, CannotListen::NoFolder { folder, .. } if folder.ends_with("no")));
+        assert!(missing.is_of_address());
+        // An address for documentation (RFC 5737), which no machine has.
+        let elsewhere = bind(Address::Tcp(SocketAddr::from(([192, 0, 2, 1], 0))));
+        assert!(elsewhere.expect_err("it is not ours").is_of_address());
+        let long = bind(Address::Unix(folder.path().join("x".repeat(200))));
+        assert!(long.expect_err("sockets have short paths").is_of_address());
+        let lacking = io::Error::from_raw_os_error(Errno::MFILE.raw_os_error());
+        assert!(!CannotListen::System(Address::Unix("socket".into()), lacking).is_of_address());
+    }
 
     /// No client can connect before the socket listens, so the permissions must be set before that.
     #[test]

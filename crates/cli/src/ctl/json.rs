@@ -41,10 +41,14 @@ fn sample(line: &str) -> Option<(&str, Map<String, Value>, Value)> {
     Some((name, labels, value))
 }
 
-/// Whole numbers are printed without a fraction.
+/// Whole numbers are printed without a fraction, others with twelve digits: what follows comes from sums of
+/// floating-point numbers.
 fn number(value: f64) -> Value {
     let is_whole = value.fract() == 0.0 && value.abs() < 9e15;
-    if is_whole { json!(value as i64) } else { json!(value) }
+    if is_whole {
+        return json!(value as i64);
+    }
+    json!(format!("{value:.11e}").parse().unwrap_or(value))
 }
 
 /// A label's value, and where it ends.
@@ -71,7 +75,7 @@ mod tests {
     fn words_and_metrics_are_one_document() {
         let status = "store kv\nitems 3\nwarning: the drive is full\nversion 0.1.0\n";
         let metrics = "# HELP tailcut_x Help.\n# TYPE tailcut_x gauge\n\
-            tailcut_x{kind=\"get\",store=\"a\\\"b,c=\"} 3\ntailcut_x{kind=\"set\"} 0.5\n\
+            tailcut_x{kind=\"get\",store=\"a\\\"b,c=\"} 3\ntailcut_x{kind=\"set\"} 0.18104199999999998\n\
             process_open_fds 17\n";
         let all = document("a.ctl", status, metrics);
         let want = json!({
@@ -81,7 +85,7 @@ mod tests {
             "metrics": {
                 "tailcut_x": [
                     { "kind": "get", "store": "a\"b,c=", "value": 3 },
-                    { "kind": "set", "value": 0.5 },
+                    { "kind": "set", "value": 0.181042 },
                 ],
                 "process_open_fds": 17,
             },

@@ -30,6 +30,7 @@ pub fn status(socket: Option<&Path>, is_json: bool, out: &mut dyn Write) -> Resu
 }
 
 /// Sends a request to the server whose control socket comes first, or to the only one as [`status`] does.
+/// Without a socket, `help` asks no server.
 ///
 /// # Errors
 /// No request, several control sockets, no server at the socket, or a request that the server refuses.
@@ -41,6 +42,7 @@ pub fn control(words: &[String], out: &mut dyn Write) -> Result<(), Failure> {
             }
             ctl(Path::new(socket), words, out)
         }
+        [word] if word == "help" => Ok(write!(out, "{}", tailcut_host::wire::ctl::help())?),
         words => ctl(&only_control()?, words, out),
     }
 }
@@ -136,6 +138,13 @@ mod tests {
     fn what_is_asked_goes_over_in_one_line() {
         let (line, answer) = talk(b"done\n\n");
         assert_eq!((line.as_str(), answer.expect("it was done").as_str()), ("run-gc 10ms\n", "done\n"));
+    }
+
+    #[test]
+    fn help_without_a_socket_asks_no_server() {
+        let mut out = Vec::new();
+        control(&["help".into()], &mut out).expect("it needs no server");
+        assert!(String::from_utf8(out).expect("text").contains("\nscrub "));
     }
 
     #[test]

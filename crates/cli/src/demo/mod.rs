@@ -105,7 +105,8 @@ fn drive_of(arguments: &DemoArguments) -> Result<(Served, f64), Failure> {
 
 fn start(served: &Served, arguments: &DemoArguments) -> Result<Server<AnyDrive>, Failure> {
     let clock = Clock::start();
-    let control = ControlSocket::bind(&arguments.unix.with_extension("ctl")).map_err(cannot_listen)?;
+    let control = ControlSocket::bind(&arguments.unix.with_extension("ctl"))
+        .map_err(|why| cannot_listen(why, "--unix"))?;
     let windows = Windows { control: Some(control), metrics: None };
     let name = Name { description: served.to_string(), placement: served.placement(), ..Name::new(EXPORT) };
     let make = {
@@ -115,7 +116,7 @@ fn start(served: &Served, arguments: &DemoArguments) -> Result<Server<AnyDrive>,
     let address = Address::Unix(arguments.unix.clone());
     Server::start(&address, Access::default(), vec![(name, make)], windows, Limits::default(), clock).map_err(
         |error: CannotServe<BuildError>| match error {
-            CannotServe::Listen(error) => cannot_listen(error),
+            CannotServe::Listen(error) => cannot_listen(error, "--unix"),
             error => Failure::Input(error.to_string()),
         },
     )

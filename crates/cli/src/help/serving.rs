@@ -47,7 +47,7 @@ pub(super) const ALL: &[CommandHelp] = &[
             ("Attach the simulated drive as /dev/ublkb0", "sudo tailcut serve block --ublk 0"),
             ("Require client certificates", "tailcut serve block --tls-certificates pki --tls-verify-peer"),
         ],
-        exit_status: SERVES,
+        exit_status: SERVES_BLOCK,
         files: &[
             ("tailcut.sock", "the server's unix socket"),
             ("tailcut.ctl", "its control socket, for 'status' and 'ctl'"),
@@ -100,9 +100,16 @@ pub(super) const ALL: &[CommandHelp] = &[
 /// Exit codes of a server.
 const SERVES: &[(&str, &str)] = &[
     ("0", "stopped by SIGINT or SIGTERM, after all acknowledged data was written"),
-    ("1", "a failure while serving, of --run or --expect, or an unusable address"),
-    ("2", "invalid arguments or input, or a device that cannot be served"),
+    ("1", "a failure while serving"),
+    UNUSABLE,
 ];
+
+/// Exit codes of a server that may serve for a command, and has bounds to keep.
+const SERVES_BLOCK: &[(&str, &str)] =
+    &[SERVES[0], ("1", "a failure while serving, of --run or --expect"), UNUSABLE];
+
+const UNUSABLE: (&str, &str) =
+    ("2", "invalid arguments or input, an address or a device that cannot be used");
 
 /// Exit codes of a request to a server.
 const ASKS: &[(&str, &str)] = &[

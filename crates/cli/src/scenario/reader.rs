@@ -85,7 +85,7 @@ struct UnknownKey {
 
 impl UnknownKey {
     /// Suggests names of this section that have it as a word, the same name in another section, or a similar
-    /// one in this section.
+    /// one in this section or at the top level.
     fn problem(self, all: &[keys::Key]) -> Problem {
         let home = if self.section.is_empty() {
             String::from("at the top level")
@@ -93,18 +93,22 @@ impl UnknownKey {
             format!("in [{}]", self.section)
         };
         let problem = Problem::at(self.place, format!("unknown key '{}' {home}", self.name));
-        let beside = nearest(&self.name, self.known.iter().copied());
+        let at_top = all.iter().map(|key| key.path.as_str()).filter(|path| !path.contains('.'));
+        let similar = nearest(&self.name, self.known.iter().copied().chain(at_top));
         let elsewhere = all.iter().find(|key| key.path.rsplit('.').next() == Some(self.name.as_str()));
         let has_word = |known: &&&str| known.split('_').any(|word| word == self.name);
         let longer: Vec<&str> = self.known.iter().filter(has_word).copied().collect();
         if !longer.is_empty() {
             return problem.remedy(format!("did you mean {}?", enumerate(&longer)));
         }
-        match (beside, elsewhere) {
+        match (similar, elsewhere) {
             (_, Some(key)) if key.path == self.name => {
                 problem.remedy(format!("did you mean '{}' at the top level?", key.path))
             }
             (_, Some(key)) => problem.remedy(format!("did you mean '{}'?", key.path)),
+            (Some(name), None) if !self.known.contains(&name) => {
+                problem.remedy(format!("did you mean '{name}' at the top level?"))
+            }
             (Some(name), None) => problem.remedy(format!("did you mean '{name}'?")),
             (None, None) if self.known.is_empty() => problem.remedy("there are no keys here"),
             (None, None) => problem.remedy(format!("the keys here are {}", enumerate(&self.known))),

@@ -174,6 +174,14 @@ fn settings_are_blamed_by_themselves() {
 }
 
 #[test]
+fn a_key_in_the_wrong_section_is_found_at_the_top_level_although_it_is_misspelt() {
+    let report = wrong("[device]\nsed = 1\n", &[]);
+    assert!(report.contains("did you mean 'seed' at the top level?"), "{report}");
+    let report = wrong("[device]\npag = 1\n", &[]);
+    assert!(report.contains("did you mean 'page'?"), "{report}");
+}
+
+#[test]
 fn the_part_blames_the_line_of_its_key() {
     let text = "[device]\npage = 5000\n";
     same(

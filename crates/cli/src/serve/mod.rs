@@ -95,14 +95,15 @@ fn log_and_serve(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), 
         History::begin(file, &arguments.control(), &all.join("; "))
     });
     let history = history.transpose()?;
-    let server =
-        Server::start(&place, access, drives, windows, limits(arguments), clock).map_err(complaint)?;
+    let option = if arguments.tcp.is_some() { "--tcp" } else { "--unix" };
+    let server = Server::start(&place, access, drives, windows, limits(arguments), clock)
+        .map_err(|error| complaint(error, option))?;
     let is_json_only = arguments.json.as_deref().is_some_and(is_stdout);
     if !is_json_only {
         out.write_all(page::greeting(server.address(), &what, metrics.as_ref(), arguments).as_bytes())?;
         out.flush()?;
     }
-    tracing::debug!(event = "ready", "ready at {}", server.address());
+    tracing::info!(event = "ready", "ready at {}", server.address());
     service_manager.is_ready(&format!("serving at {}", server.address()));
     let captive = arguments.run.as_deref().map(|command| {
         let export = &what[0].0;
@@ -114,7 +115,7 @@ fn log_and_serve(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), 
     }
     let run = captive.and_then(|captive| captive.map_or(Ok(()), Captive::end));
     service_manager.is_stopping();
-    tracing::debug!(event = "stopping", "stopping: finishing what is under way");
+    tracing::info!(event = "stopping", "stopping: finishing what is under way");
     interrupt.end_at_the_next();
     let served = server.stop();
     if !is_json_only {
@@ -174,8 +175,14 @@ fn address(arguments: &BlockArguments) -> Address {
 
 /// Where it can be asked how it is.
 fn windows(arguments: &BlockArguments) -> Result<Windows, Failure> {
-    let control = ControlSocket::bind(&arguments.control()).map_err(cannot_listen)?;
-    let page = |address| MetricsPage::bind(address, arguments.allow_network).map_err(cannot_listen);
+    let option = match (&arguments.control, arguments.tcp) {
+        (None, None) => "--unix",
+        _ => "--control",
+    };
+    let control = ControlSocket::bind(&arguments.control()).map_err(|why| cannot_listen(why, option))?;
+    let page = |address| {
+        MetricsPage::bind(address, arguments.allow_network).map_err(|why| cannot_listen(why, "--metrics"))
+    };
     let metrics = arguments.metrics.map(page).transpose()?;
     Ok(Windows { control: Some(control), metrics })
 }
@@ -200,19 +207,20 @@ fn limits(arguments: &BlockArguments) -> Limits {
 }
 
 /// What the user can mend is bad input.
-fn complaint(error: CannotServe<BuildError>) -> Failure {
+fn complaint(error: CannotServe<BuildError>, option: &str) -> Failure {
     match error {
-        CannotServe::Listen(error) => cannot_listen(error),
+        CannotServe::Listen(error) => cannot_listen(error, option),
         CannotServe::Drive(_) => Failure::Input(error.to_string()),
         CannotServe::Attach(CannotAttach::System { .. }) => Failure::Operation(error.to_string()),
         CannotServe::Attach(_) => Failure::Input(format!("--ublk: {error}")),
     }
 }
 
-pub(crate) fn cannot_listen(error: CannotListen) -> Failure {
-    match error {
-        CannotListen::System(..) => Failure::Operation(error.to_string()),
-        _ => Failure::Input(error.to_string()),
+/// As [`complaint`], for the address of an option.
+pub(crate) fn cannot_listen(error: CannotListen, option: &str) -> Failure {
+    match error.is_of_address() {
+        true => Failure::Input(format!("{option}: {error}")),
+        false => Failure::Operation(error.to_string()),
     }
 }
 
@@ -229,7 +237,9 @@ fn watch(
     condition.iter_mut().for_each(ConditionLog::report);
     History::go_on_or_end(&mut history);
     let (mut exhausted, mut is_exhausted) = (0, false);
-    while !interrupt.wait(GLANCE_EVERY) {
+    let watchdog = service_manager.watchdog();
+    let every = watchdog.map_or(GLANCE_EVERY, |limit| GLANCE_EVERY.min(limit / 3));
+    while !interrupt.wait(every) {
         condition.iter_mut().for_each(ConditionLog::report);
         History::go_on_or_end(&mut history);
         let was_exhausted = is_exhausted;
@@ -246,8 +256,12 @@ fn watch(
         if let Some(warning) = near_limit.note(now.connections(), "--connections") {
             tracing::warn!(event = "near_limit", "{warning}");
         }
-        let line = now.line(&before, GLANCE_EVERY / arguments.time_scale.unwrap_or(1));
+        let line = now.line(&before, every / arguments.time_scale.unwrap_or(1));
         service_manager.status(&line);
+        // Idle threads are woken for a heartbeat only if there is a watchdog.
+        if watchdog.is_some() && server.beat() {
+            service_manager.is_alive();
+        }
         waiting.show(line);
         before = now;
     }

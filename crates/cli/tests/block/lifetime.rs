@@ -65,8 +65,11 @@ fn what_is_wrong_is_said_with_what_would_be_right() {
     assert!(error.contains("127.0.0.1") && error.contains("--allow-network"), "{error}");
     let error = place.refused(2, &["serve", "block", "--size", "1000"]);
     assert!(error.contains("multiple of 4 KiB"), "{error}");
-    let error = place.refused(1, &["serve", "block", "--unix", "no/such/folder/socket"]);
-    assert!(error.contains("no/such/folder/socket"), "{error}");
+    let error = place.refused(2, &["serve", "block", "--unix", "no/such/folder/socket"]);
+    assert!(error.contains("--unix: ") && error.contains("there is no folder no/such/folder;"), "{error}");
+    // An address for documentation, which no machine has.
+    let elsewhere = ["serve", "block", "--allow-network", "--tcp", "192.0.2.1:10809"];
+    assert!(place.refused(2, &elsewhere).contains("--tcp: cannot listen on 192.0.2.1:10809"));
 }
 
 #[test]

@@ -40,22 +40,23 @@ fn log_of_a_degraded_array(more: &[&str]) -> Vec<String> {
 
 #[test]
 fn people_read_what_they_have_to_know() {
-    for more in [&[][..], &["--log-level", "warn"]] {
-        let lines = log_of_a_degraded_array(more);
-        assert_eq!(lines.len(), 1, "{lines:?}");
-        let (text, remedy) =
-            ("the array is degraded; missing [1]", ": replace what is missing with 'tailcut ctl'");
-        assert!(lines[0].starts_with(text) && lines[0].ends_with(remedy), "{lines:?}");
-    }
+    let (text, remedy) =
+        ("the array is degraded; missing [1]", ": replace what is missing with 'tailcut ctl'");
+    let is_told = |line: &str| line.starts_with(text) && line.ends_with(remedy);
+    let warnings = log_of_a_degraded_array(&["--log-level", "warn"]);
+    assert!(warnings.len() == 1 && is_told(&warnings[0]), "{warnings:?}");
+    let lines = log_of_a_degraded_array(&[]);
+    assert!(lines.len() == 3 && is_told(&lines[1]), "{lines:?}");
+    assert!(lines[0].starts_with("note: ready at ") && lines[2].starts_with("note: stopping"), "{lines:?}");
 }
 
 #[test]
 fn programs_read_objects_and_more_of_them_when_they_ask() {
-    let lines = log_of_a_degraded_array(&["--log-format", "json", "--log-level", "debug"]);
+    let lines = log_of_a_degraded_array(&["--log-format", "json"]);
     let lines: Vec<Value> = lines.iter().map(|line| json(line)).collect();
     let of = |line: &Value| (line["level"].clone(), line["event"].clone());
     let events: Vec<(Value, Value)> = lines.iter().map(of).collect();
-    let want = [("detail", "ready"), ("warning", "array"), ("detail", "stopping")];
+    let want = [("info", "ready"), ("warn", "array"), ("info", "stopping")];
     assert_eq!(events, want.map(|(level, event)| (level.into(), event.into())), "{lines:?}");
     assert!(lines[1]["message"].as_str().is_some_and(|text| text.starts_with("the array is degraded")));
     assert!(lines.iter().all(|line| line["time"].as_str().is_some_and(|time| time.ends_with('Z'))));

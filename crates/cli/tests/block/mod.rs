@@ -17,4 +17,5 @@ mod qemu;
 mod questions;
 mod server;
 mod slow_disk;
+mod supervised;
 mod verifying;

@@ -24,8 +24,17 @@ impl Server {
         Server::within(Place::new(), address, more)
     }
 
+    /// Starts it on a Unix socket, by a command that `change` has changed.
+    pub(super) fn start_as(place: Place, more: &[&str], change: impl FnOnce(&mut Command)) -> Server {
+        Server::within_as(place, &["--unix", "socket"], more, change)
+    }
+
     fn within(place: Place, address: &[&str], more: &[&str]) -> Server {
-        let (child, out) = begin(&place, address, more);
+        Server::within_as(place, address, more, |_| {})
+    }
+
+    fn within_as(place: Place, address: &[&str], more: &[&str], change: impl FnOnce(&mut Command)) -> Server {
+        let (child, out) = begin_as(&place, address, more, change);
         let mut server = Server { place, child, out, uri: String::new() };
         server.hear_uri();
         server
@@ -115,8 +124,18 @@ impl Drop for Server {
 }
 
 fn begin(place: &Place, address: &[&str], more: &[&str]) -> (Child, BufReader<ChildStdout>) {
+    begin_as(place, address, more, |_| {})
+}
+
+fn begin_as(
+    place: &Place,
+    address: &[&str],
+    more: &[&str],
+    change: impl FnOnce(&mut Command),
+) -> (Child, BufReader<ChildStdout>) {
     let mut command = place.command(&["serve", "block", "--quiet"]);
     command.args(address).args(more).stdout(Stdio::piped());
+    change(&mut command);
     let mut child = command.spawn().expect("the binary starts");
     let out = BufReader::new(child.stdout.take().expect("its output is ours"));
     (child, out)

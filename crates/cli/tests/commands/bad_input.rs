@@ -456,6 +456,12 @@ fn a_strategy_that_threads_cannot_carry_out_is_refused_with_another() {
 }
 
 #[test]
+fn a_misspelt_option_is_not_to_be_written_behind_dashes() {
+    let said = refused(&["serve", "block", "--strategy", "coop"]);
+    assert!(said.contains("unexpected argument '--strategy'") && !said.contains("tip:"), "{said}");
+}
+
+#[test]
 fn a_run_that_would_measure_nothing_or_never_end_is_refused() {
     let scenario = Scenario::new("limits", "");
     let run = |sets: &[&str]| {

@@ -22,5 +22,6 @@ mod report;
 mod sizing;
 mod studies;
 mod torture;
+mod waiting;
 mod without_effect;
 mod workload_input;

@@ -160,7 +160,7 @@ fn what_would_mean_something_else_is_refused_and_what_means_nothing_is_said() {
         "binary",
     ]);
     let output = command.output().expect("the binary starts");
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(
         ["-R changes", "-o modern", "-o no_such", "-B changes"].iter().all(|part| told.contains(part)),

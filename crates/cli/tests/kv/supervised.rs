@@ -1,35 +1,11 @@
 //! A server under systemd, and its log.
 
 use crate::kv::server::Server;
-use crate::support::{Place, has, json, uninterrupted};
+use crate::support::service_manager::ServiceManager;
+use crate::support::{Place, has, json};
 use serde_json::Value;
 use std::fs::File;
-use std::os::unix::net::UnixDatagram;
 use std::process::Stdio;
-use std::time::Duration;
-
-/// The receiver of sd_notify messages.
-struct ServiceManager(UnixDatagram);
-
-impl ServiceManager {
-    fn at(place: &Place) -> ServiceManager {
-        let socket = UnixDatagram::bind(place.path("notify")).expect("a socket");
-        // A test that would hang fails.
-        socket.set_read_timeout(Some(Duration::from_secs(60))).expect("a good time");
-        ServiceManager(socket)
-    }
-
-    /// The messages up to this line.
-    fn hear(&self, wanted: &str) -> Vec<String> {
-        let (mut lines, mut room) = (Vec::new(), [0; 4096]);
-        while !lines.iter().any(|line| line == wanted) {
-            let bytes = uninterrupted(|| self.0.recv(&mut room)).expect("something is said");
-            let text = std::str::from_utf8(&room[..bytes]).expect("it is text");
-            lines.extend(text.lines().map(String::from));
-        }
-        lines
-    }
-}
 
 #[test]
 fn its_supervisor_is_told_when_it_serves_lives_and_ends() {

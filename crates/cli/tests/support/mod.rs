@@ -3,6 +3,7 @@
 #![allow(dead_code)]
 
 pub(crate) mod browser;
+pub(crate) mod service_manager;
 
 use serde_json::Value;
 use std::io;

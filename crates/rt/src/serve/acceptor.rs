@@ -3,6 +3,7 @@
 //! The cost of pending connections is bounded: their number is limited, one too many disconnects the oldest,
 //! and each handshake has a deadline. A slow handshake delays no other connection.
 
+use super::heartbeats::Heartbeats;
 use super::server::Limits;
 use super::service::{Arrival, Message};
 use super::tls::Gate;
@@ -47,6 +48,8 @@ pub struct Acceptor {
     turned_away: u64,
     /// How often accepting was paused.
     exhausted: Arc<AtomicU64>,
+    /// Heartbeats of this thread; a message requests one.
+    heartbeats: Arc<Heartbeats>,
     buffer: Vec<u8>,
 }
 
@@ -105,6 +108,7 @@ impl Acceptor {
             order: VecDeque::new(),
             turned_away: 0,
             exhausted: Arc::default(),
+            heartbeats: Arc::default(),
             buffer: vec![0; RECEIVE_BYTES],
         })
     }
@@ -237,6 +241,11 @@ impl Acceptor {
     pub fn exhausted(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.exhausted)
     }
+
+    /// Heartbeats of the acceptor, which confirms them in each iteration.
+    pub(super) fn heartbeats(&self) -> Arc<Heartbeats> {
+        Arc::clone(&self.heartbeats)
+    }
 }
 
 impl EventLoop for Acceptor {
@@ -247,7 +256,9 @@ impl EventLoop for Acceptor {
     }
 
     fn iterate(&mut self, now: Time) {
-        self.reactor.receive();
+        let messages = self.reactor.receive();
+        self.reactor.recycle(messages);
+        self.heartbeats.confirm();
         while let Some(slot) = self.oldest()
             && self.pending[slot].deadline <= now
         {

@@ -32,11 +32,17 @@ impl Remains {
         }
         // The panic was reported on standard error. Its connections were closed with it.
         self.live.has_failed.store(true, Ordering::Relaxed);
+        // A request for a heartbeat may have been lost with the service.
+        self.live.heartbeats().confirm();
         let connected = self.live.connections.swap(0, Ordering::Relaxed) as usize;
         self.open_connections.fetch_sub(connected, Ordering::Relaxed);
         // Without a descriptor for it, requests stay unanswered.
         if let Ok(reactor) = Reactor::new(self.mailbox, Spin::new(Nanos::ZERO), Clock::start()) {
-            reactor::run(&mut FailedService { reactor, open_connections: self.open_connections });
+            reactor::run(&mut FailedService {
+                reactor,
+                live: self.live,
+                open_connections: self.open_connections,
+            });
         }
         None
     }
@@ -45,6 +51,7 @@ impl Remains {
 /// Refuses connections and requests until it is asked to stop.
 struct FailedService {
     reactor: Reactor<Message>,
+    live: Arc<Live>,
     open_connections: Arc<AtomicUsize>,
 }
 
@@ -61,6 +68,8 @@ impl EventLoop for FailedService {
                 Message::Arrival(_) => drop(self.open_connections.fetch_sub(1, Ordering::Relaxed)),
                 // Ignored: the requester no longer waits.
                 Message::AdminRequest(request) => drop(request.answer.send(said(&request.ask))),
+                // As for a shard that has failed, what fails is this export and not the server.
+                Message::Beat => self.live.heartbeats().confirm(),
             }
         }
     }

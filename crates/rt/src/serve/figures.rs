@@ -1,5 +1,6 @@
 //! Counters and latencies of a drive's service.
 
+use super::heartbeats::Heartbeats;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::{Nanos, Status};
@@ -115,9 +116,15 @@ pub struct Live {
     pub connections: AtomicU64,
     /// Whether the service has panicked, and serves no more.
     pub has_failed: AtomicBool,
+    heartbeats: Heartbeats,
 }
 
 impl Live {
+    /// Heartbeats of the service's thread.
+    pub(super) fn heartbeats(&self) -> &Heartbeats {
+        &self.heartbeats
+    }
+
     /// Adds to the counters; for a single thread.
     pub(super) fn add(&self, requests: u64, bytes: u64) {
         let add =

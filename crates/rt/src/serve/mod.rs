@@ -19,6 +19,7 @@ pub mod connection;
 pub mod control_server;
 mod failed;
 pub mod figures;
+mod heartbeats;
 pub mod server;
 pub mod service;
 pub mod tls;

@@ -4,6 +4,7 @@ use super::acceptor::{Acceptor, Route};
 use super::control_server::{AdminTarget, ControlServer, Exported, Windows};
 use super::failed::Remains;
 use super::figures::{Figures, Live};
+use super::heartbeats::Heartbeats;
 use super::service::{Message, Service};
 use super::tls::{Certificates, Encryption, Gate, Handshakes, Relay};
 use super::ublk::{CannotAttach, Device, Shape};
@@ -100,6 +101,8 @@ pub struct Server<D> {
     stop: Arc<Mailbox<()>>,
     acceptor: JoinHandle<u64>,
     exhausted: Arc<AtomicU64>,
+    /// Those of the acceptor.
+    heartbeats: Arc<Heartbeats>,
     control_server: JoinHandle<()>,
     stop_control_server: Arc<Mailbox<()>>,
     relay: Option<Relay>,
@@ -250,7 +253,7 @@ impl<D: Steered + Send + 'static> Server<D> {
         let machine = clock.of_machine();
         let acceptor =
             Acceptor::new(listener, offer, routes, gate, stops, open_connections, limits, machine)?;
-        let exhausted = acceptor.exhausted();
+        let (exhausted, heartbeats) = (acceptor.exhausted(), acceptor.heartbeats());
         let acceptor = Builder::new().name("acceptor".into()).spawn(|| acceptor.run())?;
         let asked = |service: &Running<D>| -> Box<dyn AdminTarget> {
             Box::new(Exported { name: service.name.clone(), mailbox: Arc::clone(&service.mailbox) })
@@ -264,6 +267,7 @@ impl<D: Steered + Send + 'static> Server<D> {
             stop,
             acceptor,
             exhausted,
+            heartbeats,
             control_server,
             stop_control_server,
             relay,
@@ -294,6 +298,22 @@ impl<D: Steered + Send + 'static> Server<D> {
     /// while that lasts.
     pub fn exhausted(&self) -> u64 {
         self.exhausted.load(Ordering::Relaxed)
+    }
+
+    /// True if the acceptor and the threads of all drives have made progress since the previous call. No
+    /// further heartbeat is requested from any of them before all have confirmed theirs. For a single caller.
+    pub fn beat(&self) -> bool {
+        let of_services = || self.services.iter().map(|service| service.live.heartbeats());
+        let go_on = self.heartbeats.are_confirmed() && of_services().all(Heartbeats::are_confirmed);
+        if go_on {
+            self.heartbeats.request();
+            self.stop.post(());
+            for Running { live, mailbox, .. } in &self.services {
+                live.heartbeats().request();
+                mailbox.post(Message::Beat);
+            }
+        }
+        go_on
     }
 
     /// Stops accepting connections, completes requests in flight, flushes the drives and returns them.

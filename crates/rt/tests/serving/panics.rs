@@ -71,6 +71,12 @@ fn a_panic_ends_its_export_and_no_other() {
     assert!(connect("first").call(&header(0, 0, 4096), &[]).is_err());
     use_it(&mut second, 4096, 4);
     use_it(&mut connect("second"), 8192, 5);
+    // The watchdog of the service manager hears of both: the server as a whole is alive.
+    for _ in 0..3 {
+        while !server.beat() {
+            std::thread::yield_now();
+        }
+    }
     let served = server.stop();
     assert_eq!(served.failed, ["first"]);
     assert_eq!(served.drives.len(), 1);

@@ -11,6 +11,7 @@ mod show;
 
 use super::arguments::PathBench;
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 use crate::output::write_json;
 use crate::terminal::{ColorMode, Waiting};
 use form::Form;
@@ -23,19 +24,33 @@ use tailcut_rt::placement;
 /// Measurements of each form that are to count.
 const ENOUGH: usize = 7;
 
-/// Measures what the arguments name and prints to `out`.
+/// Measures what the arguments name and prints to `out`, also what was measured before an interruption.
+///
+/// # Errors
+/// Invalid arguments, no measurement that counts, results that cannot be written, or
+/// [`Failure::Interrupted`].
 pub(crate) fn path(arguments: &PathBench, out: &mut dyn Write) -> Result<(), Failure> {
     let ground = ground(arguments)?;
+    let interrupt = Interrupt::listen()
+        .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
     let patience = arguments.patience.unwrap_or(Nanos::secs(if arguments.quick { 60 } else { 600 }));
-    let cells = measure(&ground, patience);
+    let cells = measure(&ground, patience, &interrupt);
+    if cells.iter().all(|cell| cell.kept().count() == 0) {
+        return Err(if interrupt.asked() { Failure::Interrupted } else { nothing_counts(&cells) });
+    }
     if !arguments.json.as_deref().is_some_and(crate::output::is_stdout) {
         write!(out, "{}", show::text(&ground, &cells, ColorMode::of_stdout()))?;
         out.flush()?;
     }
-    match &arguments.json {
-        Some(file) => write_json(&show::json(&ground, &cells, arguments.quick), file, out),
-        None => Ok(()),
+    if let Some(file) = &arguments.json {
+        write_json(&show::json(&ground, &cells, arguments.quick), file, out)?;
     }
+    if interrupt.asked() { Err(Failure::Interrupted) } else { Ok(()) }
+}
+
+fn nothing_counts(cells: &[Cell]) -> Failure {
+    let remedy = "Stop other programs, wait longer (--patience), or go before them (--real-time, as root).";
+    Failure::Operation(format!("nothing was measured: {} {remedy}", show::what_counts(cells)))
 }
 
 fn ground(arguments: &PathBench) -> Result<RoundSetup, Failure> {
@@ -73,8 +88,8 @@ fn ground(arguments: &PathBench) -> Result<RoundSetup, Failure> {
     })
 }
 
-/// Round after round, until enough counts or patience is at its end.
-fn measure(ground: &RoundSetup, patience: Nanos) -> Vec<Cell> {
+/// Round after round, until enough counts, patience is at its end, or the user stops it.
+fn measure(ground: &RoundSetup, patience: Nanos, interrupt: &Interrupt) -> Vec<Cell> {
     let mut cells = ground.cells();
     let begun = Instant::now();
     for round in 1.. {
@@ -89,6 +104,9 @@ fn measure(ground: &RoundSetup, patience: Nanos) -> Vec<Cell> {
             order.reverse();
         }
         for cell in order {
+            if interrupt.asked() {
+                return cells;
+            }
             let form = &ground.forms[cell.form];
             let _waiting = Waiting::new(format!("round {round}: {form}, {} threads", cell.threads), false);
             ground.measure(cell);

@@ -145,7 +145,8 @@ impl Goal {
     }
 }
 
-fn what_counts(cells: &[Cell]) -> String {
+/// How many measurements were disturbed, and by how much.
+pub(super) fn what_counts(cells: &[Cell]) -> String {
     let measured: usize = cells.iter().map(|cell| cell.samples.len()).sum();
     let kept: usize = cells.iter().map(|cell| cell.kept().count()).sum();
     let loads = Interval::of(cells.iter().flat_map(|cell| cell.loads.iter().copied()).collect());

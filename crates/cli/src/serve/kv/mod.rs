@@ -15,6 +15,7 @@ use crate::failure::Failure;
 use crate::interrupt::{Hangup, Interrupt};
 use crate::output::is_stdout;
 use crate::output::write_json;
+use crate::serve::cannot_listen;
 use crate::serve::history::History;
 use crate::serve::log::Log;
 use crate::serve::near_limit::NearLimit;
@@ -243,7 +244,8 @@ fn reload(server: &Server<AnyDrive>, (arguments, options): (&KvArguments, &Optio
 /// Errors that the user can correct are input errors.
 fn complaint(error: CannotServe<CannotMake>) -> Failure {
     match error {
-        CannotServe::Listen(CannotListen::System(..)) => Failure::Operation(error.to_string()),
+        CannotServe::Listen(error @ CannotListen::NoFolder { .. }) => cannot_listen(error, "-s"),
+        CannotServe::Listen(error) if !error.is_of_address() => Failure::Operation(error.to_string()),
         _ => Failure::Input(error.to_string()),
     }
 }

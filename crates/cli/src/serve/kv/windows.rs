@@ -36,10 +36,12 @@ pub fn open(arguments: &KvArguments) -> Result<(Windows, Open), Failure> {
             }
             other
         }
-        Err(why) => return Err(cannot_listen(why)),
+        Err(why) => return Err(cannot_listen(why, "--control")),
     };
     let (control, path) = control.unzip();
-    let page = |address| MetricsPage::bind(address, arguments.allow_network).map_err(cannot_listen);
+    let page = |address| {
+        MetricsPage::bind(address, arguments.allow_network).map_err(|why| cannot_listen(why, "--metrics"))
+    };
     let metrics = arguments.metrics.map(page).transpose()?;
     let open = Open { control: path, metrics: metrics.as_ref().map(|page| page.address().clone()), note };
     Ok((Windows { control, metrics }, open))

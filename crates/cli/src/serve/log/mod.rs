@@ -61,7 +61,7 @@ pub enum LogLevel {
     Warn,
     /// It is as it should be
     Info,
-    /// Slow reads; start and stop of a block server
+    /// Slow reads
     Debug,
     /// Each connection
     Trace,

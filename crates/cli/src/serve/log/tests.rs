@@ -61,9 +61,9 @@ fn programs_get_an_object_a_line() {
         let time = value.as_object_mut().and_then(|object| object.remove("time"));
         assert_eq!(time.as_ref().and_then(Value::as_str).map(str::len), Some(24));
     }
-    let want = json!({"level": "note", "event": "ready", "message": "line\nend", "items": 7, "half": 0.5, "is_on": true});
+    let want = json!({"level": "info", "event": "ready", "message": "line\nend", "items": 7, "half": 0.5, "is_on": true});
     assert_eq!(first, want);
-    let (level, message, addresses) = ("note", "no event", ["a", "b"]);
+    let (level, message, addresses) = ("info", "no event", ["a", "b"]);
     let want = json!({"level": level, "event": module_path!(), "message": message, "addresses": addresses, "store": "disk"});
     assert_eq!(second, want);
 }

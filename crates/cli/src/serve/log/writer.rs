@@ -243,13 +243,25 @@ impl Counted {
 fn to_json(at: SystemTime, entry: &Entry) -> Value {
     let mut all = Map::new();
     all.insert("time".into(), json!(timestamp(at)));
-    all.insert("level".into(), json!(name(entry.level)));
+    all.insert("level".into(), json!(level(entry.level)));
     all.insert("event".into(), json!(entry.event));
     all.insert("message".into(), json!(entry.text));
     all.extend(entry.fields.clone());
     Value::Object(all)
 }
 
+/// The level as `--log-level` takes it.
+fn level(level: Level) -> &'static str {
+    match level {
+        Level::ERROR => "error",
+        Level::WARN => "warn",
+        Level::INFO => "info",
+        Level::DEBUG => "debug",
+        Level::TRACE => "trace",
+    }
+}
+
+/// The word before a sentence.
 fn name(level: Level) -> &'static str {
     match level {
         Level::ERROR => "error",

@@ -58,6 +58,8 @@ pub enum Message {
     Arrival(Arrival),
     /// An administrative request about the drive.
     AdminRequest(AdminRequest),
+    /// Confirm that the thread is alive.
+    Beat,
 }
 
 /// A drive and its connections.

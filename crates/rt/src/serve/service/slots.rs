@@ -92,6 +92,7 @@ impl<D: Steered> Service<D> {
                     self.open_connections.fetch_sub(1, Ordering::Relaxed);
                 }
                 Message::AdminRequest(request) => self.answer(request, now),
+                Message::Beat => self.live.heartbeats().confirm(),
             }
         }
         self.reactor.recycle(messages);
