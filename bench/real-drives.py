@@ -36,6 +36,7 @@ OFF = [
     ("several erases at a time", ["device.superblock.erases=1"]),
     ("read times by page type", None),
     ("time of the controller", ["device.queue.firmware=0us"]),
+    ("its time for programs", ["device.superblock.firmware=0us"]),
 ]
 
 
