@@ -1,8 +1,9 @@
 //! Causes of latency: every nanosecond of a request's latency has exactly one [`Cause`].
 
-use crate::cast::to_u32;
-use crate::fdp::{HANDLES_MAX, HandleId};
+use crate::cast::{to_u8, to_u32, to_usize};
+use crate::fdp::{GROUPS_MAX, HANDLES_MAX, PlacementId};
 use crate::time::Nanos;
+use std::fmt;
 
 macro_rules! causes {
     ($($(#[doc = $doc:literal])+ $name:ident = $label:literal,)+) => {
@@ -114,43 +115,92 @@ causes! {
 /// Number of causes: the length of [`Cause::ALL`].
 pub const CAUSES: usize = Cause::ALL.len();
 
-/// The reclaim unit handle whose data held a request up for longest ([`crate::fdp`]): by programs of the
-/// host's data, or by collection, which reads, programs and erases. Of several pages of a request the longest
-/// counts.
+/// What can hold a request up: programs of the host's data of a reclaim unit handle in a reclaim group
+/// ([`crate::fdp`]), or collection of it, which reads, programs and erases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeldUpBy {
+    placement: PlacementId,
+    is_collection: bool,
+}
+
+/// Programs, and collection, of so many handles in all groups.
+const PLACEMENTS: usize = HANDLES_MAX * GROUPS_MAX;
+
+impl HeldUpBy {
+    /// How many there are.
+    pub const COUNT: usize = 2 * PLACEMENTS;
+
+    /// Programs of the host's data.
+    pub fn programs(placement: PlacementId) -> HeldUpBy {
+        HeldUpBy { placement, is_collection: false }
+    }
+
+    /// Collection.
+    pub fn collection(placement: PlacementId) -> HeldUpBy {
+        HeldUpBy { placement, is_collection: true }
+    }
+
+    /// Whose data it is.
+    pub fn placement(self) -> PlacementId {
+        self.placement
+    }
+
+    /// True for collection, false for programs.
+    pub fn is_collection(self) -> bool {
+        self.is_collection
+    }
+
+    /// What is done: `programs` or `collection`.
+    pub fn work(self) -> &'static str {
+        if self.is_collection { "collection" } else { "programs" }
+    }
+
+    /// Its number, below [`HeldUpBy::COUNT`]: programs come first.
+    pub fn index(self) -> usize {
+        let stream = usize::from(self.placement.stream(to_u32(HANDLES_MAX)));
+        if self.is_collection { PLACEMENTS + stream } else { stream }
+    }
+
+    /// That with a number, below [`HeldUpBy::COUNT`].
+    pub fn at(index: usize) -> HeldUpBy {
+        let stream = to_u8(to_u32(index % PLACEMENTS));
+        let placement = PlacementId::of_stream(stream, to_u32(HANDLES_MAX));
+        HeldUpBy { placement, is_collection: index >= PLACEMENTS }
+    }
+}
+
+/// `collection of handle 3`, or `collection of handle 3 of group 1`.
+impl fmt::Display for HeldUpBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of handle {}", self.work(), self.placement)
+    }
+}
+
+/// What held a request up for longest, and for how long. Of several pages of a request the longest counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeldUp {
-    /// The time in ns, and below it [`BY_COLLECTION`] and the number of the handle: one word, since every
+    /// The time in ns, and in the [`BITS`] below it the number of what held it up: one word, since every
     /// request has one.
     packed: u64,
 }
 
-/// See [`HeldUp`]: collection of the handle's data held the request up.
-const BY_COLLECTION: u64 = HANDLES_MAX as u64;
-
-/// See [`HeldUp`]: the bits below the time.
-const BITS: u32 = BY_COLLECTION.ilog2() + 1;
+/// See [`HeldUp`].
+const BITS: u32 = HeldUpBy::COUNT.ilog2();
 
 impl HeldUp {
-    /// No handle.
+    /// Nothing.
     pub const NONE: HeldUp = HeldUp { packed: 0 };
 
-    /// A handle whose programs, or the collection of whose data, held a request up for this long: for less
-    /// than 36 years.
-    pub fn new(handle: HandleId, is_collection: bool, time: Nanos) -> HeldUp {
-        debug_assert!(u64::from(handle.get()) < BY_COLLECTION && time.0 >> (u64::BITS - BITS) == 0);
-        let by_collection = if is_collection { BY_COLLECTION } else { 0 };
-        HeldUp { packed: time.0 << BITS | by_collection | u64::from(handle.get()) }
+    /// Held up for this long: for less than 4.5 years.
+    pub fn new(by: HeldUpBy, time: Nanos) -> HeldUp {
+        debug_assert!(time.0 >> (u64::BITS - BITS) == 0);
+        HeldUp { packed: time.0 << BITS | u64::from(to_u32(by.index())) }
     }
 
-    /// The handle; `None` if none held the request up, or the device has no handles.
-    pub fn handle(self) -> Option<HandleId> {
-        let handle = self.packed & (BY_COLLECTION - 1);
-        (self.time() > Nanos::ZERO).then(|| HandleId::new(to_u32(handle)))
-    }
-
-    /// True if collection of the handle's data held the request up, false if programs of it did.
-    pub fn is_by_collection(self) -> bool {
-        self.packed & BY_COLLECTION != 0
+    /// By what; `None` if nothing held the request up, or the device has no handles.
+    pub fn by(self) -> Option<HeldUpBy> {
+        let index = to_usize(self.packed & ((1 << BITS) - 1));
+        (self.time() > Nanos::ZERO).then(|| HeldUpBy::at(index))
     }
 
     /// For how long.
@@ -256,17 +306,20 @@ mod tests {
 
     #[test]
     fn of_what_held_a_request_up_the_longest_counts() {
-        let (first, second) = (HandleId::new(0), HandleId::new(5));
+        let second = PlacementId::new(GroupId::new(7), HandleId::new(5));
         let mut spans = Spans::new();
-        assert_eq!(spans.held_up().handle(), None);
-        spans.hold_up(HeldUp::new(first, false, Nanos(20)));
+        assert_eq!(spans.held_up().by(), None);
+        spans.hold_up(HeldUp::new(HeldUpBy::programs(PlacementId::FIRST), Nanos(20)));
         let mut other = Spans::new();
-        other.hold_up(HeldUp::new(second, true, Nanos(30)));
-        other.hold_up(HeldUp::new(second, false, Nanos(29)));
+        other.hold_up(HeldUp::new(HeldUpBy::collection(second), Nanos(30)));
+        other.hold_up(HeldUp::new(HeldUpBy::programs(second), Nanos(29)));
         spans.extend(&other);
         let held_up = spans.held_up();
-        assert_eq!((held_up.handle(), held_up.time()), (Some(second), Nanos(30)));
-        assert!(held_up.is_by_collection());
+        assert_eq!((held_up.by(), held_up.time()), (Some(HeldUpBy::collection(second)), Nanos(30)));
+        assert_eq!(HeldUpBy::collection(second).to_string(), "collection of handle 5 of group 7");
+        for index in 0..HeldUpBy::COUNT {
+            assert_eq!(HeldUpBy::at(index).index(), index);
+        }
         spans.clear();
         assert_eq!(spans, Spans::new());
     }

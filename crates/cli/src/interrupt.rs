@@ -1,6 +1,6 @@
 //! SIGINT and SIGTERM ask a run to stop and print what it knows; a second SIGINT ends the program, and so
-//! does a second SIGTERM while a server stops. SIGHUP asks a server to read its files with secrets again, or to
-//! stop if it has none.
+//! does a second SIGTERM while a server stops. SIGHUP asks a server to read its files with secrets again, or
+//! to stop if it has none.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
@@ -61,8 +61,8 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// Listens for `SIGHUP`, which ends the program otherwise: a request to read files again, or the end of the
-    /// terminal and so a request to stop. The latter is ignored under nohup(1).
+    /// Listens for `SIGHUP`, which ends the program otherwise: a request to read files again, or the end of
+    /// the terminal and so a request to stop. The latter is ignored under nohup(1).
     ///
     /// # Errors
     /// The system refuses a handler.

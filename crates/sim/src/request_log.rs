@@ -1,10 +1,8 @@
 //! Every request of a run, column by column, for programs that look at the requests themselves.
 
 use crate::world::{Finished, Observer};
-use tailcut_base::cause::{CAUSES, HeldUp};
+use tailcut_base::cause::{CAUSES, HeldUp, HeldUpBy};
 use tailcut_base::config::Choice;
-use tailcut_base::fdp::HANDLES_MAX;
-use tailcut_base::ids::Id;
 use tailcut_base::{Cause, Spans, Status};
 
 /// An observer that keeps the requests of the measurement: a list for each thing that is known of them, all
@@ -48,18 +46,16 @@ pub struct RequestLog {
     pub held_up: Vec<u64>,
 }
 
-/// What may hold a request up, in the order of the numbers in [`RequestLog::held_up_by`]: nothing, programs
-/// of each reclaim unit handle, collection of its data.
+/// What may hold a request up, in the order of the numbers in [`RequestLog::held_up_by`]: nothing, and then by
+/// [`HeldUpBy::index`].
 pub fn held_up_names() -> Vec<String> {
-    let of = |work: &'static str| (0..HANDLES_MAX).map(move |handle| format!("{work} of handle {handle}"));
-    std::iter::once(String::new()).chain(of("programs")).chain(of("collection")).collect()
+    let names = (0..HeldUpBy::COUNT).map(|index| HeldUpBy::at(index).to_string());
+    std::iter::once(String::new()).chain(names).collect()
 }
 
 /// See [`held_up_names`].
 fn held_up_number(held_up: HeldUp) -> u8 {
-    let Some(handle) = held_up.handle() else { return 0 };
-    let first = if held_up.is_by_collection() { 1 + HANDLES_MAX } else { 1 };
-    (first + handle.index() % HANDLES_MAX) as u8
+    held_up.by().map_or(0, |by| 1 + by.index() as u8)
 }
 
 /// Every status, in the order of its numbers in [`RequestLog::status`].
@@ -215,16 +211,17 @@ mod tests {
     #[test]
     fn what_held_a_request_up_is_kept_from_the_first_that_was() {
         let names = held_up_names();
-        assert_eq!((names.len(), names[1].as_str()), (1 + 2 * HANDLES_MAX, "programs of handle 0"));
+        assert_eq!((names.len(), names[1].as_str()), (1 + HeldUpBy::COUNT, "programs of handle 0"));
         let mut columns = RequestLog::new(10);
         end(&mut columns, 0, &[(Cause::Cell, 5)], true);
         let mut spans = Spans::new();
-        spans.hold_up(HeldUp::new(tailcut_base::fdp::HandleId::new(3), true, Nanos(70)));
+        let placement = PlacementId::new(GroupId::new(1), HandleId::new(3));
+        spans.hold_up(HeldUp::new(HeldUpBy::collection(placement), Nanos(70)));
         columns.add_waits(&spans);
         columns.number.push(1);
         end(&mut columns, 2, &[(Cause::Cell, 5)], true);
         let by: Vec<&str> = columns.held_up_by.iter().map(|&by| names[usize::from(by)].as_str()).collect();
-        assert_eq!(by, ["", "collection of handle 3", ""]);
+        assert_eq!(by, ["", "collection of handle 3 of group 1", ""]);
         assert_eq!(columns.held_up, [0, 70, 0]);
     }
 

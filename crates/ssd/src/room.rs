@@ -47,8 +47,8 @@ impl RoomClock {
     /// collection.
     #[inline]
     pub(crate) fn held_up(&self, for_collection: Nanos) -> HeldUp {
-        match self.held_up.handle() {
-            Some(handle) if self.held_up.is_by_collection() => HeldUp::new(handle, true, for_collection),
+        match self.held_up.by() {
+            Some(by) if by.is_collection() => HeldUp::new(by, for_collection),
             _ => HeldUp::NONE,
         }
     }

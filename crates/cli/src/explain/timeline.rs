@@ -40,7 +40,7 @@ struct Timeline {
     spans: Vec<Span>,
     /// What kept it waiting longest, of programs and collection by reclaim unit handle.
     #[serde(skip_serializing_if = "Option::is_none")]
-    held_up: Option<HeldUpBy>,
+    held_up: Option<HeldUpLongest>,
     /// Its own memory requests.
     own: Vec<Occupation>,
     /// What its chips (or all chips, when it has none of its own) did meanwhile.
@@ -59,7 +59,7 @@ struct Span {
 
 /// Programs or collection of the data of a handle.
 #[derive(Debug, Serialize)]
-struct HeldUpBy {
+struct HeldUpLongest {
     by: String,
     ns: u64,
 }
@@ -191,10 +191,8 @@ fn spans(request: &Seen) -> Vec<Span> {
     spans.into_iter().map(span).collect()
 }
 
-fn held_up(held_up: HeldUp) -> Option<HeldUpBy> {
-    let handle = held_up.handle()?;
-    let work = if held_up.is_by_collection() { "collection" } else { "programs" };
-    Some(HeldUpBy { by: format!("{work} of handle {handle}"), ns: held_up.time().0 })
+fn held_up(held_up: HeldUp) -> Option<HeldUpLongest> {
+    Some(HeldUpLongest { by: held_up.by()?.to_string(), ns: held_up.time().0 })
 }
 
 impl Occupation {
@@ -301,7 +299,7 @@ fn show(t: &Timeline, width: usize, tone: ColorMode) -> String {
         bars.add(span.cause, span.ns as f64 / t.latency_ns.max(1) as f64, show_time(span.ns as f64));
     }
     text += &bars.render(width, tone);
-    if let Some(HeldUpBy { by, ns }) = &t.held_up {
+    if let Some(HeldUpLongest { by, ns }) = &t.held_up {
         text += &format!("held up longest by {by}: {}\n", show_time(*ns as f64));
     }
     text += &heading("what that means");

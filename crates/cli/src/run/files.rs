@@ -142,8 +142,7 @@ fn slowest(file: &mut dyn Write, requests: &[SlowRequest]) -> io::Result<()> {
 
 /// What held a request up longest, as in `collection of handle 3`; empty if no handle did.
 fn held_up_by(held_up: HeldUp) -> String {
-    let work = if held_up.is_by_collection() { "collection" } else { "programs" };
-    held_up.handle().map_or_else(String::new, |handle| format!("{work} of handle {handle}"))
+    held_up.by().map_or_else(String::new, |by| by.to_string())
 }
 
 fn write_sums(file: &mut dyn Write, sums: &[u64]) -> io::Result<()> {

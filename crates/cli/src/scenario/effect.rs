@@ -40,7 +40,9 @@ pub fn find(
     }
     let problem = |((because, _), place, paths): ((String, bool), Place, Vec<String>)| {
         let verb = if paths.len() == 1 { "has" } else { "have" };
-        Problem::at(place, format!("{} {verb} no effect: {because}", paths.join(", ")))
+        // A number may have an effect up to a bound.
+        let joint = if because.starts_with("beyond ") { "" } else { ":" };
+        Problem::at(place, format!("{} {verb} no effect{joint} {because}", paths.join(", ")))
     };
     Problems::new(sources, found.into_iter().map(problem).collect())
 }

@@ -243,9 +243,13 @@ impl Served {
         }
     }
 
-    /// A warning if drives have handles that no write names.
+    /// A warning if drives have handles that no write names, or writes are to name some of drives without.
     pub fn idle_handles(&self) -> Option<String> {
         let Served::Drives { scenario, devices, .. } = self else { return None };
+        if !devices.is_empty() && scenario.placement.policy != PlacementPolicy::Named {
+            let because = "files and devices are served without reclaim unit handles";
+            return Some(format!("placement.policy has no effect: {because}"));
+        }
         let handles = scenario.device.fdp.handles;
         // Arrays keep apart what they add to the data of their clients; raid0 adds nothing.
         let is_all_of_clients = scenario.array.drives == 0 || scenario.array.layout == LayoutKind::Raid0;

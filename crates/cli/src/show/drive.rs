@@ -94,7 +94,7 @@ fn scheduling(d: &DriveReport) -> Vec<Row> {
 fn erases(d: &DriveReport) -> Row {
     let remark = format!(
         "{} emptied, {} for wear; ~{} in the long run",
-        counted(d.collections, "block"),
+        counted(d.collections, "victim"),
         count(d.levelled),
         show_count(d.erases_least)
     );

@@ -215,7 +215,10 @@ fn slow(tail: &Tail, width: usize, tone: ColorMode) -> String {
 
 /// What held most requests of a tail up, by reclaim unit handle; `None` without handles.
 pub(crate) fn held_up(tail: &Tail) -> Option<String> {
-    let part = |by: &HeldUpShare| format!("{} of handle {} {}", by.work, by.handle, per_cent(by.share));
-    let parts: Vec<String> = tail.held_up.iter().take(4).map(part).collect();
+    let part = |by: &HeldUpShare| format!("{} of handle {} {}", by.work, by.placement(), per_cent(by.share));
+    let (shown, others) = tail.held_up.split_at(tail.held_up.len().min(4));
+    let others: f64 = others.iter().map(|by| by.share).sum();
+    let others = (others >= 0.0005).then(|| format!("others {}", per_cent(others)));
+    let parts: Vec<String> = shown.iter().map(part).chain(others).collect();
     (!parts.is_empty()).then(|| format!("held up longest by {}", parts.join(", ")))
 }

@@ -93,7 +93,7 @@ fn drives_of_an_array_are_called_by_their_member_numbers() {
     let call = |words: &[&str]| server.attempt(BINARY, &[&["ctl", "socket.ctl"], words].concat());
     assert!(stdout(&call(&["member", "1", "free-blocks"])).ends_with(" blocks\n"));
     let refused = stderr(&call(&["free-blocks"]));
-    assert!(refused.contains("'member 0 REQUEST' asks a drive of an array"), "{refused}");
+    assert!(refused.contains("'member 0 REQUEST' calls the first"), "{refused}");
     let refused = stderr(&call(&["member", "2", "free-blocks"]));
     assert!(refused.contains("there is no such drive"), "{refused}");
     server.stop();

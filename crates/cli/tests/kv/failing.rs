@@ -137,7 +137,7 @@ fn the_result_of_a_scrub_is_in_the_log() {
         let text = std::fs::read_to_string(&path).expect("the log");
         let line = text.lines().find(|line| line.contains("\"event\":\"scrub\""));
         let result = "the scrub is complete: 0 damaged blocks rewritten, 0 beyond repair, 0 mismatches";
-        let is_right = |line: &str| line.contains(result) && line.contains("\"level\":\"note\"");
+        let is_right = |line: &str| line.contains(result) && line.contains("\"level\":\"info\"");
         assert!(line.is_none_or(is_right), "{text}");
         line.is_some()
     });

@@ -90,6 +90,10 @@ fn ask(line: &str, now: Time) -> Result<Ask, BadValue> {
         "member" => {
             let member = Some(member(name, &mut words)?);
             let name = word(name, "REQUEST", &mut words)?;
+            if OF_SERVERS.contains(&name) {
+                let message = format!("member takes calls of a drive, such as free-blocks, and not '{name}'");
+                return Err(BadValue::new(message));
+            }
             Ask::Call { member, call: call(name, &mut words, now)? }
         }
         name => Ask::Call { member: None, call: call(name, &mut words, now)? },
@@ -99,6 +103,9 @@ fn ask(line: &str, now: Time) -> Result<Ask, BadValue> {
         None => Ok(ask),
     }
 }
+
+/// Requests that are not calls of a drive.
+const OF_SERVERS: [&str; 7] = ["status", "metrics", "scrub", "remove", "replace", "member", "help"];
 
 fn call<'l>(name: &str, words: &mut impl Iterator<Item = &'l str>, now: Time) -> Result<Control, BadValue> {
     Ok(match name {
@@ -254,9 +261,9 @@ pub fn show(reply: &ControlReply) -> String {
         ControlReply::Done => String::from("done\n"),
         ControlReply::Invalid => String::from("refused: the values do not fit the drive or its state\n"),
         ControlReply::Unsupported => String::from(
-            "refused: the drive does not know this call; those about handles need a drive of its own with \
-             device.fdp.handles of 2 or more, those about blocks and collection one that is not mapped by \
-             superblock (device.ftl.mapping); 'member 0 REQUEST' asks a drive of an array\n",
+            "refused: the drive does not know this call; those about handles need device.fdp.handles of 2 or \
+             more, those about blocks and collection a drive that is not mapped by superblock \
+             (device.ftl.mapping)\n",
         ),
     }
 }

@@ -23,8 +23,11 @@ enum Caller {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CannotCall {
     /// The member does not exist, or is missing.
-    #[error("there is no such drive")]
+    #[error("there is no such drive: 'status' lists those of an array")]
     NoDrive,
+    /// An array is called and not one of its members.
+    #[error("an array has no such call, its drives have: 'member 0 REQUEST' calls the first")]
+    NoMember,
     /// The array steers its drives itself, and the call would interfere.
     #[error("the array steers its drives by itself")]
     Steered,

@@ -48,12 +48,12 @@ pub(super) fn status(drive: &AnyDrive) -> String {
             for member in core.drives.ids() {
                 let faults = core.reads.faults(member);
                 if faults.corrupt + faults.errors > 0 {
-                    writeln!(
-                        text,
-                        "warning: member {member} returned wrong data in {} reads, and an error in {}",
-                        faults.corrupt, faults.errors
-                    )
-                    .expect(GROWS);
+                    let counts = [(faults.corrupt, "wrong data"), (faults.errors, "an error")];
+                    let counts = counts.iter().filter(|(count, _)| *count > 0);
+                    let counts: Vec<String> =
+                        counts.map(|(count, what)| format!("{what} in {count} reads")).collect();
+                    let counts = counts.join(", and ");
+                    writeln!(text, "warning: member {member} returned {counts}").expect(GROWS);
                 }
             }
             for (member, drive) in members(drive) {

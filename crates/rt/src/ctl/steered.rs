@@ -28,6 +28,11 @@ pub trait Steered: Drive + Sized {
         Health::of_single(self)
     }
 
+    /// True if it has member drives, which take the calls of the control interface.
+    fn is_array(&self) -> bool {
+        false
+    }
+
     /// Makes a call of the control interface on a member, or on the drive itself if it is not an array; the
     /// reply comes with [`Drive::poll`].
     ///
@@ -96,6 +101,10 @@ impl Steered for AnyDrive {
 
     fn health(&self) -> Health {
         Health::of(self)
+    }
+
+    fn is_array(&self) -> bool {
+        matches!(self, AnyDrive::Array(..))
     }
 
     fn call(&mut self, now: Time, member: usize, call: Control) -> Result<(), CannotCall> {

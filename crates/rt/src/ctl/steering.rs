@@ -1,6 +1,7 @@
 //! Administrative requests to a drive in service.
 
 use super::Steered;
+use crate::array::CannotCall;
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::mpsc::Sender;
@@ -42,11 +43,15 @@ impl Steering {
             Ask::Call { member, call } => {
                 let called = match member {
                     Some(member) => drive.call(now, member, call),
-                    None => Ok(drive.control(now, call)),
+                    None if drive.is_array() => Err(CannotCall::NoMember),
+                    None => {
+                        drive.control(now, call);
+                        Ok(())
+                    }
                 };
                 match called {
                     Ok(()) => return self.calls.push_back((call, answer)),
-                    Err(why) => Err(format!("{why}; see 'status'")),
+                    Err(why) => Err(why.to_string()),
                 }
             }
             Ask::Scrub => drive.scrub(now),

@@ -1,7 +1,9 @@
 //! What slow requests waited for.
 
-use crate::world::{Attribution, HeldUpCounts, Part, Share, SlowRequest, count_held_up, held_up_by, rank_of};
+use crate::world::{Attribution, HeldUpCounts, Part, Share, SlowRequest, count_held_up, rank_of};
 use serde::{Deserialize, Serialize};
+use tailcut_base::cause::HeldUpBy;
+use tailcut_base::fdp::{GroupId, HandleId, PlacementId};
 use tailcut_base::histogram::LatencyHistogram;
 
 /// The tails of every report: the slowest 1 %, 0.1 % and 0.01 %.
@@ -30,6 +32,8 @@ pub struct Tail {
 /// Requests that waited longest for work on the data of one reclaim unit handle.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HeldUpShare {
+    #[serde(default)]
+    group: u32,
     /// Number of the handle, from 0.
     pub handle: u32,
     /// `programs` of the host's data or `collection`, which reads, programs and erases.
@@ -39,17 +43,22 @@ pub struct HeldUpShare {
 }
 
 impl HeldUpShare {
+    /// The handle in its reclaim group.
+    pub fn placement(&self) -> PlacementId {
+        PlacementId::new(GroupId::new(self.group), HandleId::new(self.handle))
+    }
+
     /// The shares that are not zero, of `requests` requests, the largest first.
     fn list(requests: u64, counts: &HeldUpCounts) -> Vec<HeldUpShare> {
         let mut shares: Vec<HeldUpShare> = counts
             .iter()
             .enumerate()
             .filter(|(_, count)| **count > 0)
-            .map(|(place, &count)| {
-                let (handle, is_collection) = held_up_by(place);
-                let work = if is_collection { "collection" } else { "programs" };
+            .map(|(index, &count)| {
+                let by = HeldUpBy::at(index);
                 let share = count as f64 / requests.max(1) as f64;
-                HeldUpShare { handle: handle.get(), work: work.into(), share }
+                let (group, handle) = (by.placement().group().get(), by.placement().handle().get());
+                HeldUpShare { group, handle, work: by.work().into(), share }
             })
             .collect();
         shares.sort_by(|a, b| b.share.total_cmp(&a.share));

@@ -47,6 +47,11 @@ impl Scenario {
         }
     }
 
+    /// True if the host chooses the handles of all writes.
+    pub(super) fn places_writes(&self) -> bool {
+        self.placement.policy != PlacementPolicy::Named && self.placement_is_idle().is_none()
+    }
+
     /// What a request can name: the handles of the drive in all of its reclaim groups, or those handles that
     /// an array does not need.
     pub(super) fn handles_of_host(&self) -> u32 {
@@ -77,9 +82,9 @@ impl Scenario {
 
     /// `world`, in which writes are placed by the policy of this scenario.
     pub(super) fn placed<D: Device>(&self, mut world: World<D>) -> World<D> {
-        if self.placement.policy != PlacementPolicy::Named && self.placement_is_idle().is_none() {
-            let identity = world.device.identify();
-            world.place_writes(Placer::new(self.placement.policy, identity.sectors, identity.handles));
+        if self.places_writes() {
+            let sectors = world.device.identify().sectors;
+            world.place_writes(Placer::new(self.placement.policy, sectors, self.handles_of_host()));
         }
         world
     }

@@ -26,8 +26,8 @@ impl Scenario {
             let jobs = FioJobs::parse(file, &text)?;
             let of_drive = self.device.fdp.is_on() || self.array.drives > 0;
             let streams = if of_drive { self.handles_of_host() } else { self.device.ftl.streams };
-            let beyond = jobs.beyond(streams);
-            let all = jobs.notes.iter().chain(&beyond);
+            let identifiers = if self.places_writes() { jobs.overruled() } else { jobs.beyond(streams) };
+            let all = jobs.notes.iter().chain(&identifiers);
             let mut notes: Vec<String> = all.map(|note| format!("{file}: {note}")).collect();
             // Notes about the file are reported once, by its first job.
             let classes = self.workload.classes();

@@ -1,7 +1,6 @@
 //! The waits of requests, by latency and cause.
 
-use tailcut_base::cause::{CAUSES, HeldUp};
-use tailcut_base::fdp::{HANDLES_MAX, HandleId};
+use tailcut_base::cause::{CAUSES, HeldUpBy};
 use tailcut_base::histogram::rank_at;
 use tailcut_base::ids::Id;
 use tailcut_base::{Cause, Nanos, Spans};
@@ -20,24 +19,15 @@ pub struct Attribution {
     held_up: Vec<HeldUpCounts>,
 }
 
-/// Requests by what held them up longest: programs of each reclaim unit handle, then collection of its data.
-pub type HeldUpCounts = [u64; 2 * HANDLES_MAX];
+/// Requests by what held them up longest, by [`HeldUpBy::index`].
+pub type HeldUpCounts = [u64; HeldUpBy::COUNT];
 
-/// What a place in [`HeldUpCounts`] is for: the handle, and whether it is collection.
-pub fn held_up_by(place: usize) -> (HandleId, bool) {
-    (HandleId::at(place % HANDLES_MAX), place >= HANDLES_MAX)
-}
-
-/// The place in [`HeldUpCounts`] of what held a request up; `None` if no handle did.
-fn place_of(held_up: HeldUp) -> Option<usize> {
-    let handle = held_up.handle()?.index() % HANDLES_MAX;
-    Some(if held_up.is_by_collection() { HANDLES_MAX + handle } else { handle })
-}
+const NOBODY: HeldUpCounts = [0; HeldUpBy::COUNT];
 
 /// Counts requests by what held them up.
 pub fn count_held_up<'s>(requests: impl Iterator<Item = &'s Spans>) -> HeldUpCounts {
-    let mut counts = HeldUpCounts::default();
-    requests.filter_map(|spans| place_of(spans.held_up())).for_each(|place| counts[place] += 1);
+    let mut counts = NOBODY;
+    requests.filter_map(|spans| spans.held_up().by()).for_each(|by| counts[by.index()] += 1);
     counts
 }
 
@@ -124,23 +114,21 @@ impl Attribution {
         for (sum, time) in sums.iter_mut().zip(spans.nanos()) {
             *sum += time;
         }
-        if spans.held_up().handle().is_some() {
-            self.count_held_up(row, spans.held_up());
+        if let Some(by) = spans.held_up().by() {
+            self.count_held_up(row, by);
         }
     }
 
     #[cold]
-    fn count_held_up(&mut self, row: usize, held_up: HeldUp) {
-        self.held_up.resize(ROWS, HeldUpCounts::default());
-        if let Some(place) = place_of(held_up) {
-            self.held_up[row][place] += 1;
-        }
+    fn count_held_up(&mut self, row: usize, by: HeldUpBy) {
+        self.held_up.resize(ROWS, NOBODY);
+        self.held_up[row][by.index()] += 1;
     }
 
     /// What held the `count` slowest requests up longest. Of the bucket that is only in part among them, each
     /// request counts as an average one.
     pub fn held_up(&self, count: u64) -> HeldUpCounts {
-        let mut sums = HeldUpCounts::default();
+        let mut sums = NOBODY;
         let mut left = count;
         for row in (0..self.held_up.len()).rev().filter(|&row| self.counts[row] > 0) {
             let (all, taken) = (self.counts[row], self.counts[row].min(left));
@@ -157,7 +145,7 @@ impl Attribution {
 
     /// Adds the requests of `other`.
     pub fn merge(&mut self, other: &Attribution) {
-        self.held_up.resize(self.held_up.len().max(other.held_up.len()), HeldUpCounts::default());
+        self.held_up.resize(self.held_up.len().max(other.held_up.len()), NOBODY);
         for (sums, counts) in self.held_up.iter_mut().zip(&other.held_up) {
             sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
         }

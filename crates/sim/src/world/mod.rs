@@ -15,9 +15,7 @@ mod rounds;
 mod stats;
 
 pub use alignment::Alignment;
-pub use attribution::{
-    Attribution, HeldUpCounts, LatencyRange, Part, Share, count_held_up, held_up_by, rank_of,
-};
+pub use attribution::{Attribution, HeldUpCounts, LatencyRange, Part, Share, count_held_up, rank_of};
 pub use checker::Checker;
 pub use limits::{Limits, Progress, RunError};
 pub use observer::Observer;

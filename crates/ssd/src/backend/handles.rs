@@ -5,8 +5,8 @@ use super::Backend;
 use crate::flash::LunId;
 use crate::holder::Holder;
 use crate::request::{Kind, RequestId};
-use tailcut_base::cause::HeldUp;
-use tailcut_base::fdp::{HANDLES_MAX, HandleId};
+use tailcut_base::cause::{HeldUp, HeldUpBy};
+use tailcut_base::fdp::{GroupId, HANDLES_MAX, HandleId, PlacementId};
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::{Nanos, Time};
 
@@ -16,6 +16,7 @@ type Account = [u64; 2 * HANDLES_MAX];
 /// Such times of LUNs, and what waiting requests have seen of them.
 #[derive(Debug)]
 pub(super) struct HandleAccounts {
+    luns_per_group: u32,
     luns: IdVec<LunId, LunAccount>,
     waited: IdVec<RequestId, Account>,
 }
@@ -38,9 +39,15 @@ impl LunAccount {
 }
 
 impl HandleAccounts {
-    pub(super) fn new(luns: u32) -> HandleAccounts {
+    /// Accounts of the LUNs of a drive, of which each of `groups` reclaim groups has an equal share.
+    pub(super) fn new(luns: u32, groups: u32) -> HandleAccounts {
         let idle = LunAccount { times: [0; 2 * HANDLES_MAX], holder: None };
-        HandleAccounts { luns: IdVec::filled(luns as usize, idle), waited: IdVec::new() }
+        let luns_per_group = luns / groups;
+        HandleAccounts { luns_per_group, luns: IdVec::filled(luns as usize, idle), waited: IdVec::new() }
+    }
+
+    fn group_of(&self, lun: LunId) -> GroupId {
+        GroupId::new(lun.get() / self.luns_per_group)
     }
 
     /// A LUN is held by work on data of a handle, or by something else.
@@ -127,6 +134,10 @@ impl Backend {
             if time > longest.1 { (place, time) } else { longest }
         };
         let (place, time) = waited.fold((0, 0), longest);
-        HeldUp::new(HandleId::at(place % HANDLES_MAX), place >= HANDLES_MAX, Nanos(time))
+        let group = accounts.group_of(self.requests[id].lun);
+        let placement = PlacementId::new(group, HandleId::at(place % HANDLES_MAX));
+        let is_collection = place >= HANDLES_MAX;
+        let by = if is_collection { HeldUpBy::collection(placement) } else { HeldUpBy::programs(placement) };
+        HeldUp::new(by, Nanos(time))
     }
 }

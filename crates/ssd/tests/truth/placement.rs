@@ -2,6 +2,7 @@
 
 use crate::superblocks::drive;
 use crate::writer::{ReadsBesideWrites, Writer, hot_and_cold, uniform};
+use tailcut_base::cause::HeldUpBy;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::fdp::{EventType, GroupId, HandleId, HandleStatus, Isolation, PlacementId, Statistics};
 use tailcut_base::random::Stream;
@@ -333,11 +334,11 @@ fn what_a_read_waits_for_names_the_handle_whose_data_it_is() {
         let held_up = read.spans.held_up();
         let waited = of(&read.spans, &collection) + of(&read.spans, &[Cause::ChipUserWrite]);
         assert!(held_up.time() <= waited, "{held_up:?} of {waited}");
-        assert_eq!(held_up.handle().is_some(), waited > Nanos::ZERO, "{held_up:?} of {waited}");
-        assert!(held_up.handle().is_none_or(|handle| handle == HandleId::new(1)), "{held_up:?}");
-        let is_collection = held_up.handle().is_some() && held_up.is_by_collection();
+        assert_eq!(held_up.by().is_some(), waited > Nanos::ZERO, "{held_up:?} of {waited}");
+        assert!(held_up.by().is_none_or(|by| by.placement() == of_first(1)), "{held_up:?}");
+        let is_collection = held_up.by().is_some_and(HeldUpBy::is_collection);
         assert!(!is_collection || of(&read.spans, &collection) >= held_up.time());
-        (by_collection, by_programs) = match held_up.handle() {
+        (by_collection, by_programs) = match held_up.by() {
             Some(_) if is_collection => (by_collection + 1, by_programs),
             Some(_) => (by_collection, by_programs + 1),
             None => (by_collection, by_programs),

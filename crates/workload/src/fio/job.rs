@@ -84,15 +84,30 @@ impl FioJob {
 
     /// What becomes of writes that name another than the first `count` placement identifiers, if any do.
     pub(super) fn beyond(&self, count: u32) -> Option<FioNote> {
-        let o = &self.options;
-        let most = o.placement.most().filter(|&most| o.direction.write && u32::from(most) >= count)?;
-        let line = o.lines.get("plids").copied().unwrap_or(self.line);
+        let most = self.most_identifier().filter(|&most| u32::from(most) >= count)?;
         let message = format!(
             "the drive has placement identifiers 0 to {} (device.fdp.handles, or device.ftl.streams), and no \
              {most}: it does not keep what names others apart",
             count - 1
         );
-        Some(FioNote { line, key: "plids".to_string(), message })
+        Some(self.note_identifiers(message))
+    }
+
+    /// A note if writes name a placement identifier while the host chooses them for all writes.
+    pub(super) fn overruled(&self) -> Option<FioNote> {
+        self.most_identifier()?;
+        let message = "the host chooses the handles of all writes (placement.policy)";
+        Some(self.note_identifiers(message.to_string()))
+    }
+
+    /// The highest placement identifier that writes name; `None` if they name none.
+    fn most_identifier(&self) -> Option<u8> {
+        self.options.placement.most().filter(|_| self.options.direction.write)
+    }
+
+    fn note_identifiers(&self, message: String) -> FioNote {
+        let line = self.options.lines.get("plids").copied().unwrap_or(self.line);
+        FioNote { line, key: "plids".to_string(), message }
     }
 
     /// First sector and number of sectors that the job may touch.

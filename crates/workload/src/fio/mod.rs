@@ -78,7 +78,16 @@ impl FioJobs {
     /// A note for each job whose writes name more than the first `count` placement identifiers, on a device
     /// that has these.
     pub fn beyond(&self, count: u32) -> Vec<FioNote> {
-        let mut notes: Vec<FioNote> = self.jobs.iter().filter_map(|job| job.beyond(count)).collect();
+        self.notes_of_jobs(|job| job.beyond(count))
+    }
+
+    /// A note for each job whose writes name placement identifiers, for a host that chooses them itself.
+    pub fn overruled(&self) -> Vec<FioNote> {
+        self.notes_of_jobs(FioJob::overruled)
+    }
+
+    fn notes_of_jobs(&self, note: impl FnMut(&FioJob) -> Option<FioNote>) -> Vec<FioNote> {
+        let mut notes: Vec<FioNote> = self.jobs.iter().filter_map(note).collect();
         // Clones of a job name the same.
         notes.dedup();
         notes

@@ -69,7 +69,9 @@ impl<D: Steered> Worker<D> {
             };
             match called {
                 Ok(()) => self.calls.under_way = Some(answer),
-                Err(CannotCall::NoDrive) => drop(answer.send(Err(Error::NoDrive(number)))),
+                Err(CannotCall::NoDrive | CannotCall::NoMember) => {
+                    drop(answer.send(Err(Error::NoDrive(number))))
+                }
                 Err(CannotCall::Steered) => drop(answer.send(Err(Error::Steered))),
             }
         }

@@ -94,19 +94,24 @@ impl Scenario {
         }
         let handles = self.handles_of_host();
         if because.is_none() && self.device.fdp.is_on() {
+            let of = if self.array.drives > 0 {
+                "array.layout leaves as many of device.fdp.handles to the host"
+            } else {
+                "device.fdp.handles × groups"
+            };
+            let last = handles - 1;
             let because = format!(
-                "there are streams 0 to {}, and what names another is placed by the first \
-                 (device.fdp.handles × groups)",
-                handles - 1
+                "there are streams 0 to {last}, and what names another is placed by the first ({of})"
             );
+            let beyond = format!("beyond {handles}: {because}");
             if self.is_synthetic() {
                 for (section, _) in self.synthetic().filter(|(_, source)| source.stream >= handles) {
                     add(found, section, &["stream"], &because);
                 }
             } else if self.lsm.enabled && self.lsm.streams > handles {
-                add(found, "lsm", &["streams"], &because);
+                add(found, "lsm", &["streams"], &beyond);
             } else if !self.trace.file.is_empty() && self.trace.streams > handles {
-                add(found, "trace", &["streams"], &because);
+                add(found, "trace", &["streams"], &beyond);
             }
         }
         let names_one = match (self.is_synthetic(), self.lsm.enabled) {
@@ -117,7 +122,7 @@ impl Scenario {
             _ => !self.fio.file.is_empty(),
         };
         let (has_array, has_server) = (self.array.drives > 0, self.kv.enabled);
-        let is_placed = self.placement.policy != PlacementPolicy::Named && self.placement_is_idle().is_none();
+        let is_placed = self.places_writes();
         let because = match (has_array, self.array.layout) {
             (true, LayoutKind::Raid0) if !names_one && !is_placed => {
                 Some("raid0 writes nothing but data, which names no handle (array.layout)")
@@ -137,7 +142,8 @@ impl Scenario {
                            lsm.streams or trace.streams, without an array and a server";
             add(found, "device.ftl", &["streams"], because);
         }
-        if let Some(because) = self.placement_is_idle() {
+        let has_policy = self.placement.policy != PlacementPolicy::Named;
+        if let Some(because) = self.placement_is_idle().filter(|_| has_policy) {
             add(found, "placement", &["policy"], because);
         }
     }
