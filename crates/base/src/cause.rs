@@ -294,6 +294,7 @@ impl Default for Spans {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fdp::{GroupId, HandleId};
 
     #[test]
     fn spans_add_up() {

@@ -168,6 +168,7 @@ impl RequestLog {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tailcut_base::fdp::{GroupId, HandleId, PlacementId};
     use tailcut_base::{Class, CommandId, Nanos, Op, Time};
 
     fn end(columns: &mut RequestLog, number: u64, waits: &[(Cause, u64)], counts: bool) {

@@ -115,7 +115,7 @@ fn causes() -> String {
 }
 
 fn slowest(file: &mut dyn Write, requests: &[SlowRequest]) -> io::Result<()> {
-    let has_handles = requests.iter().any(|r| r.spans.held_up().handle().is_some());
+    let has_handles = requests.iter().any(|r| r.spans.held_up().by().is_some());
     writeln!(
         file,
         "number,source,op,class,status,sector,sectors,due_ns,submitted_ns,completed_ns,latency_ns,{}{}",

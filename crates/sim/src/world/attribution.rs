@@ -2,7 +2,6 @@
 
 use tailcut_base::cause::{CAUSES, HeldUpBy};
 use tailcut_base::histogram::rank_at;
-use tailcut_base::ids::Id;
 use tailcut_base::{Cause, Nanos, Spans};
 
 /// Buckets per doubling of latency: their width is 1/32 of their value.

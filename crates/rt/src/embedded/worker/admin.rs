@@ -70,7 +70,8 @@ impl<D: Steered> Worker<D> {
             match called {
                 Ok(()) => self.calls.under_way = Some(answer),
                 Err(CannotCall::NoDrive | CannotCall::NoMember) => {
-                    drop(answer.send(Err(Error::NoDrive(number))))
+                    // Ignored: the requester no longer waits.
+                    let _ = answer.send(Err(Error::NoDrive(number)));
                 }
                 Err(CannotCall::Steered) => drop(answer.send(Err(Error::Steered))),
             }
