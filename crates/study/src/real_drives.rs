@@ -41,7 +41,7 @@ pub enum Fitted {
 
 /// The rows of one point after another: each figure the median of the point's runs (one for each seed),
 /// beside what `measured` has of the same drive and load. Drives with measured rows end with their median
-/// errors, over points that their preset is not known to be fitted to.
+/// errors, over points that their preset was fitted to and over others.
 pub fn rows(
     points: &[Point],
     found: &[Vec<Measurement>],
@@ -53,7 +53,7 @@ pub fn rows(
     for (point, runs) in points.iter().zip(found) {
         let real = measured.iter().find(|row| is_same(point, row));
         let is_fitted = fitted == Fitted::Marked && is_fitted(point);
-        let counts = real.is_some_and(|row| !is_fitted && errors.counts(point, row));
+        let counts = real.is_some_and(|row| errors.counts(point, row));
         for quantity in comparison::quantities() {
             let Some(predicted) = median(runs.iter().filter_map(|run| quantity.predicted(run)).collect())
             else {
@@ -61,7 +61,7 @@ pub fn rows(
             };
             let paper = real.and_then(|row| quantity.measured(row));
             if counts && let Some(paper) = paper {
-                errors.add(point, quantity, predicted, paper);
+                errors.add((point, is_fitted), quantity, predicted, paper);
             }
             let row = Row::new(case(point), quantity.to_string(), quantity.unit(), predicted).paper(paper);
             rows.push(match is_fitted {
@@ -103,10 +103,11 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
     Some((lower + upper) / 2.0)
 }
 
-/// The errors |predicted ÷ measured − 1| of each drive, by what they are of.
+/// The errors |predicted ÷ measured − 1| of each drive.
 struct Errors {
     fitted: Fitted,
-    of: BTreeMap<(String, &'static str), Vec<f64>>,
+    /// By drive, whether its preset was fitted to the points, and quantities.
+    of: BTreeMap<(String, bool, &'static str), Vec<f64>>,
     /// Drives of which a saturated row counts already: its copies at higher rates say nothing new.
     saturated: Vec<String>,
 }
@@ -123,7 +124,7 @@ impl Errors {
         is_first
     }
 
-    fn add(&mut self, point: &Point, quantity: Quantity, predicted: f64, measured: f64) {
+    fn add(&mut self, (point, is_fitted): (&Point, bool), quantity: Quantity, predicted: f64, measured: f64) {
         let group = match quantity {
             Quantity::Read(of) if JUDGED.contains(&of.percent) => "median error of reads up to p99.9",
             Quantity::Read(of) if of.percent == 99.99 => "median error of reads at p99.99",
@@ -135,14 +136,15 @@ impl Errors {
         };
         let error = quantity.error(predicted, measured);
         let signed = if predicted > measured { error } else { -error };
-        self.of.entry((point.drive.clone(), group)).or_default().push((signed.exp() - 1.0).abs());
+        self.of.entry((point.drive.clone(), is_fitted, group)).or_default().push((signed.exp() - 1.0).abs());
     }
 
     fn rows(self) -> impl Iterator<Item = Row> {
-        let which = if self.fitted == Fitted::Marked { " that were not fitted" } else { "" };
-        self.of.into_iter().map(move |((drive, group), errors)| {
-            let count = errors.len();
-            Row::new(drive, group, "share", median(errors)).note(format!("of {count} figures{which}"))
+        let of_others = if self.fitted == Fitted::Marked { " that were not fitted" } else { "" };
+        self.of.into_iter().map(move |((drive, is_fitted, group), errors)| {
+            let (which, points) = if is_fitted { (" that were fitted", ", fitted") } else { (of_others, "") };
+            let note = format!("of {} figures{which}", errors.len());
+            Row::new(drive, format!("{group}{points}"), "share", median(errors)).note(note)
         })
     }
 }
@@ -185,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn fitted_points_are_marked_and_count_in_no_error() {
+    fn fitted_points_are_marked_and_have_errors_of_their_own() {
         let points = [point("s0", 10_000), point("s0", 20_000)];
         let runs = [vec![found(100.0)], vec![found(110.0)]];
         let real = [measured("s0", 10_000, 50.0, 9_950.0), measured("s0", 20_000, 100.0, 19_850.0)];
@@ -197,6 +199,8 @@ mod tests {
         assert_eq!(of("s0 20000", "read p50").ratio, Some(1.1));
         let error = of("s0", "median error of reads up to p99.9").measured.expect("a figure");
         assert!((error - 0.1).abs() < 1e-9, "{error}");
+        let error = of("s0", "median error of reads up to p99.9, fitted").measured.expect("a figure");
+        assert!((error - 1.0).abs() < 1e-9, "{error}");
         // 2 of 10 µs are no error of a write.
         let error = of("s0", "median error of writes up to p99.9").measured.expect("a figure");
         assert!((error - 0.08).abs() < 1e-9, "{error}");

@@ -34,7 +34,7 @@ pub struct CalibrateArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), conflicts_with = "minutes")]
     pub evaluations: Option<u32>,
     /// Take about this long instead, half of it for the search and most of the rest for
-    /// cross-validation
+    /// cross-validation; one generation of each is tried however long it takes
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub minutes: Option<u32>,
     /// What the client that measured adds to every latency

@@ -39,6 +39,9 @@ pub(super) fn to_toml(device: &SsdConfig, results: &Results) -> String {
         median(|row| row.reads),
         median(|row| row.writes)
     );
+    if let Some(why) = results.draft() {
+        let _ = writeln!(text, "# {why}");
+    }
     for (section, keys) in sections {
         let _ = writeln!(text, "\n[{section}]");
         for (key, value) in keys {

@@ -17,10 +17,11 @@ pub(super) fn page(results: &Results, tone: ColorMode) -> String {
     format!(
         "{}\n\n{}\n\n{}\n\nErrors are medians of |predicted / measured - 1|; 2 µs of a write count as \
             nothing.\n\
-         'left out' is the error of a fit to the other rows.\n",
+         'left out' is the error of a fit to the other rows.\n{}",
         tone.paint(TextRole::Heading, &heading),
         parameters(results, tone),
-        rows(results, tone)
+        rows(results, tone),
+        results.draft().map_or_else(String::new, |why| format!("{why}\n"))
     )
 }
 

@@ -23,6 +23,23 @@ pub(super) struct Results {
     pub rows: Vec<FittedRow>,
 }
 
+impl Results {
+    /// Why the drive is a first draft, if the search has hardly begun.
+    pub(super) fn draft(&self) -> Option<String> {
+        let few = FEW * self.parameters.len();
+        (self.evaluations < few).then(|| {
+            format!(
+                "A first draft: {} candidates are few for {} parameters; raise --minutes or --evaluations.",
+                self.evaluations,
+                self.parameters.len()
+            )
+        })
+    }
+}
+
+/// Candidates for each parameter below which a fit is called a first draft.
+const FEW: usize = 3;
+
 /// A parameter at the optimum.
 #[derive(Debug, Serialize)]
 pub(super) struct FittedParameter {

@@ -45,6 +45,12 @@ pub enum ProblemError {
     /// There are no rows to fit to.
     #[error("there is no row to fit to")]
     NoRows,
+    /// No row has a latency or an amplification.
+    #[error(
+        "no row has a percentile of latency or a write amplification; add what was measured: rates alone \
+         decide next to nothing"
+    )]
+    NoFigures,
     /// There are no parameters to change.
     #[error("there is no parameter to fit")]
     NoParameters,
@@ -79,6 +85,12 @@ impl Problem {
     pub fn check(&self) -> Result<(), ProblemError> {
         if self.rows.is_empty() {
             return Err(ProblemError::NoRows);
+        }
+        let has_figure = |row: &MeasuredRow| {
+            row.write_amplification.is_some() || row.reads.iter().chain(&row.writes).any(Option::is_some)
+        };
+        if !self.rows.iter().any(has_figure) {
+            return Err(ProblemError::NoFigures);
         }
         if self.parameters.is_empty() {
             return Err(ProblemError::NoParameters);

@@ -33,9 +33,8 @@ pub fn structure(rows: &[MeasuredRow], sheet: Option<&DataSheet>) -> Structure {
         );
         return Structure { device, findings };
     };
-    if let (Some(read), Some(write)) = (at(&row.reads, "50p"), at(&row.writes, "50p"))
-        && read > READS_AS_SLOW * write
-    {
+    let middles = at(&row.reads, "50p").zip(at(&row.writes, "50p"));
+    if let Some((read, write)) = middles.filter(|(read, write)| *read > READS_AS_SLOW * write) {
         device.queue.arbitration = QueueArbitration::Fifo;
         if let Some(rate) = row.writes_per_s {
             // What writes wait for beside what reads wait for, they wait for in the controller.
@@ -44,11 +43,16 @@ pub fn structure(rows: &[MeasuredRow], sheet: Option<&DataSheet>) -> Structure {
         findings.push(format!(
             "saturated, reads wait nearly as long as writes ({read:.0} and {write:.0} µs at p50): one queue"
         ));
-    } else {
+    } else if middles.is_some() {
         findings.push("saturated, reads overtake writes: a queue per thread, fetched in turn".to_string());
+    } else {
+        findings.push(
+            "the saturated row lacks p50 of reads or writes: a queue per thread, fetched in turn, is assumed"
+                .to_string(),
+        );
     }
-    if let (Some(middle), Some(high), Some(highest)) =
-        (at(&row.writes, "50p"), at(&row.writes, "90p"), at(&row.writes, "99p"))
+    let waits = ["50p", "90p", "99p"].map(|name| at(&row.writes, name));
+    if let [Some(middle), Some(high), Some(highest)] = waits
         && high > SPREAD * middle
         && highest < CUT * high
     {
@@ -63,8 +67,11 @@ pub fn structure(rows: &[MeasuredRow], sheet: Option<&DataSheet>) -> Structure {
             "saturated, writes wait anything up to {high:.0} µs (p90): admitted until the share of a window \
                 is used up"
         ));
-    } else {
+    } else if waits.iter().all(Option::is_some) {
         findings.push("saturated, writes wait about equally long: admitted evenly".to_string());
+    } else {
+        let lacking = "the saturated row lacks p50, p90 or p99 of writes: an even pace is assumed";
+        findings.push(lacking.to_string());
     }
     if let Some((load, wait)) = wait_below(rows, row) {
         device.pacing.growth = FOLLOWING.growth;

@@ -1,13 +1,14 @@
 //! Measured rows of one load, of which no drive can be all.
 
 use super::MeasuredRow;
+use crate::drives::Load;
 use crate::drives::comparison::{Quantity, quantities};
 
 /// Rows of the same drive under the same load that are equal, or that have a figure that differs by more than
 /// [`REPEATED`]: a sentence without a period for each pair, of the figure that differs most. Rows are counted
 /// from 1.
 pub fn contradictions(rows: &[MeasuredRow]) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut found = unsaturated(rows);
     for (later, row) in rows.iter().enumerate() {
         for (earlier, other) in rows[..later].iter().enumerate() {
             if row.load != other.load || row.drive != other.drive {
@@ -35,10 +36,36 @@ pub fn contradictions(rows: &[MeasuredRow]) -> Vec<String> {
     found
 }
 
+/// Rows in which a drive did not keep up with the writes that it was offered, although it reached more in another.
+fn unsaturated(rows: &[MeasuredRow]) -> Vec<String> {
+    let reached = |row: &MeasuredRow| match row.load {
+        Load::RandomWrites(load) => Some((load.offered, row.writes_per_s?)),
+        Load::Mix(_) | Load::Amplification(_) => None,
+    };
+    let of_row = |(number, row): (usize, &MeasuredRow)| {
+        let (offered, writes) = reached(row).filter(|_| row.is_saturated())?;
+        let of_others = rows.iter().enumerate().filter(|(_, other)| other.drive == row.drive);
+        let (better, most) = of_others
+            .filter_map(|(other, row)| Some((other + 1, reached(row)?.1)))
+            .max_by(|a, b| a.1.total_cmp(&b.1))
+            .filter(|(_, most)| *most > REACHED * writes)?;
+        Some(format!(
+            "row {} reaches {writes} writes a second of {} that were offered, and row {better} reaches {most}: \
+             no drive is saturated by less than it sustains; leave out the row that is wrong",
+            number + 1,
+            offered.0
+        ))
+    };
+    rows.iter().enumerate().filter_map(of_row).collect()
+}
+
 /// Whether two runs of a drive agree in a quantity: its slowest requests are others each time.
 fn is_settled(quantity: &Quantity) -> bool {
     !matches!(quantity, Quantity::Read(of) | Quantity::Write(of) if of.percent > 99.9)
 }
+
+/// How much less than in other rows a saturated drive may write: more is another cause.
+const REACHED: f64 = 1.25;
 
 /// How far two measurements of one load may be from each other, as a factor.
 const REPEATED: f64 = 2.0;
@@ -47,6 +74,22 @@ const REPEATED: f64 = 2.0;
 mod tests {
     use super::*;
     use crate::drives::rows::measured;
+
+    #[test]
+    fn no_drive_is_saturated_by_less_than_it_sustains() {
+        let head = "drive,offered,reads_per_s,writes_per_s,measured_reads,r_50p,r_90p,r_95p,r_99p,r_99p5,r_99p9,\
+                    r_99p99,w_50p,w_90p,w_95p,w_99p,w_99p5,w_99p9,w_99p99";
+        let of = |rates: [&str; 2]| {
+            let line = |rates: &str| format!("x,{rates},1000000{}\n", ",60".repeat(14));
+            let rows = rates.map(line).concat();
+            contradictions(&measured(&format!("{head}\n{rows}")).expect("good rows"))
+        };
+        assert!(of(["10000,5050,9950", "200000,5700,80000"]).is_empty());
+        let found = of(["10000,5050,5000", "40000,5350,39650"]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        let start = "row 1 reaches 5000 writes a second of 10000 that were offered, and row 2 reaches 39650";
+        assert!(found[0].starts_with(start), "{found:?}");
+    }
 
     #[test]
     fn repeated_rows_may_differ_a_little_and_others_as_they_like() {

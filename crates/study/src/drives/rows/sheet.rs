@@ -70,6 +70,14 @@ impl Sheet {
             }
         }
         let mut sheet = Sheet { columns, lines, errors };
+        if sheet.columns.iter().all(String::is_empty) {
+            sheet.complain(
+                None,
+                "the file is empty".into(),
+                "write the names of columns, and a line for each row".into(),
+            );
+            return Err(RowErrors(sheet.errors));
+        }
         sheet.require(needed);
         if sheet.lines.is_empty() {
             sheet.complain(None, "there is no row".into(), "add a line for each measurement".into());
