@@ -46,8 +46,8 @@ pub struct RequestLog {
     pub held_up: Vec<u64>,
 }
 
-/// What may hold a request up, in the order of the numbers in [`RequestLog::held_up_by`]: nothing, and then by
-/// [`HeldUpBy::index`].
+/// What may hold a request up, in the order of the numbers in [`RequestLog::held_up_by`]: nothing, and then
+/// by [`HeldUpBy::index`].
 pub fn held_up_names() -> Vec<String> {
     let names = (0..HeldUpBy::COUNT).map(|index| HeldUpBy::at(index).to_string());
     std::iter::once(String::new()).chain(names).collect()

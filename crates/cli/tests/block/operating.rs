@@ -70,7 +70,7 @@ fn writes_of_clients_are_placed_by_the_policy_that_was_simulated() {
     assert!(status.contains("\nhandle 1: ") && !status.contains("\nhandle 1: 0 B"), "{status}");
     let handle = tell(&server, &["ctl", "socket.ctl", "handle-status", "1"]);
     assert!(handle.starts_with("available ") && handle.contains(" of "), "{handle}");
-    assert_eq!(tell(&server, &["ctl", "socket.ctl", "update-handle", "1"]), "done\n");
+    assert_eq!(tell(&server, &["ctl", "socket.ctl", "update-handle", "0"]), "done\n");
     server.stop();
 }
 

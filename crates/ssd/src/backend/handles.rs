@@ -2,7 +2,8 @@
 //! wait of a request can be attributed to the handle that caused it. Only for drives with data placement.
 
 use super::Backend;
-use crate::flash::LunId;
+use crate::config::FdpConfig;
+use crate::flash::{Geometry, LunId};
 use crate::holder::Holder;
 use crate::request::{Kind, RequestId};
 use tailcut_base::cause::{HeldUp, HeldUpBy};
@@ -39,11 +40,12 @@ impl LunAccount {
 }
 
 impl HandleAccounts {
-    /// Accounts of the LUNs of a drive, of which each of `groups` reclaim groups has an equal share.
-    pub(super) fn new(luns: u32, groups: u32) -> HandleAccounts {
+    /// Accounts of the LUNs of a drive, of which each reclaim group has an equal share.
+    pub(super) fn new(geometry: &Geometry, fdp: &FdpConfig) -> HandleAccounts {
         let idle = LunAccount { times: [0; 2 * HANDLES_MAX], holder: None };
-        let luns_per_group = luns / groups;
-        HandleAccounts { luns_per_group, luns: IdVec::filled(luns as usize, idle), waited: IdVec::new() }
+        let luns_per_group = geometry.luns() / fdp.groups;
+        let luns = IdVec::filled(geometry.luns() as usize, idle);
+        HandleAccounts { luns_per_group, luns, waited: IdVec::new() }
     }
 
     fn group_of(&self, lun: LunId) -> GroupId {

@@ -137,10 +137,7 @@ impl Backend {
             luns: Luns::new(geometry),
             buses: Buses::new(geometry, &config.bus),
             requests: Requests::default(),
-            handles: config
-                .fdp
-                .is_on()
-                .then(|| Box::new(HandleAccounts::new(geometry.luns(), config.fdp.groups))),
+            handles: config.fdp.is_on().then(|| Box::new(HandleAccounts::new(geometry, &config.fdp))),
             scheduler: Scheduler::new(&config.schedule, geometry),
             preemption: Preemption::new(&config.preempt, geometry, seed),
             levelling: Levelling::new(geometry, sets),

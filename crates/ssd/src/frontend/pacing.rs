@@ -7,8 +7,8 @@
 //! 18, 2025). Within a window pages come in evenly, or as they come until the window's share is used up.
 //!
 //! The controller's processor also has work for each program of flash (`superblock.firmware`), and takes in
-//! no pages meanwhile: on the Solidigm D7-P5520 of the same measurements a tenth of the writes wait for 8 µs at
-//! half of what it sustains, and a hundredth for 33 µs.
+//! no pages meanwhile: on the Solidigm D7-P5520 of the same measurements a tenth of the writes wait for 8 µs
+//! at half of what it sustains, and a hundredth for 33 µs.
 
 use crate::config::{PacingConfig, PacingMode};
 use tailcut_base::{Nanos, Time};
