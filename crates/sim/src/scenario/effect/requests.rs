@@ -142,8 +142,7 @@ impl Scenario {
                            lsm.streams or trace.streams, without an array and a server";
             add(found, "device.ftl", &["streams"], because);
         }
-        let has_policy = self.placement.policy != PlacementPolicy::Named;
-        if let Some(because) = self.placement_is_idle().filter(|_| has_policy) {
+        if let Some(because) = self.placement_is_idle() {
             add(found, "placement", &["policy"], because);
         }
     }
