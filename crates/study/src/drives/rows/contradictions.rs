@@ -36,7 +36,8 @@ pub fn contradictions(rows: &[MeasuredRow]) -> Vec<String> {
     found
 }
 
-/// Rows in which a drive did not keep up with the writes that it was offered, although it reached more in another.
+/// Rows in which a drive did not keep up with the writes that it was offered, although it reached more in
+/// another.
 fn unsaturated(rows: &[MeasuredRow]) -> Vec<String> {
     let reached = |row: &MeasuredRow| match row.load {
         Load::RandomWrites(load) => Some((load.offered, row.writes_per_s?)),
