@@ -123,7 +123,7 @@ pub struct HeldUpBy {
     is_collection: bool,
 }
 
-/// Programs, and collection, of so many handles in all groups.
+/// The handles in all groups.
 const PLACEMENTS: usize = HANDLES_MAX * GROUPS_MAX;
 
 impl HeldUpBy {

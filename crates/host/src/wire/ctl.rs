@@ -248,8 +248,8 @@ pub fn show(reply: &ControlReply) -> String {
         ControlReply::Log(log) => show_log(log),
         ControlReply::HandleStatus(HandleStatus { size, available, host_written, moved, collected }) => {
             format!(
-                "available {available} of {size} bytes\nwritten {host_written} bytes\nmoved {moved} bytes\ncollected \
-             {collected} reclaim units\n"
+                "available {available} of {size} bytes\nwritten {host_written} bytes\nmoved {moved} bytes\n\
+             collected {collected} reclaim units\n"
             )
         }
         ControlReply::PlacementStatistics(Statistics { host_written, media_written, media_erased }) => {

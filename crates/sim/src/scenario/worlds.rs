@@ -111,7 +111,7 @@ impl Scenario {
         let (checker, fill) = self.prepare_array(&mut array)?;
         sources.extend(fill.map(|fill| Box::new(fill) as Box<dyn Source>));
         array.start();
-        Ok(World::new(array, checker, sources, self.run.clone()))
+        Ok(self.placed(World::new(array, checker, sources, self.run.clone())))
     }
 
     /// The world of this scenario's key-value server, ready to run; every drive is watched by a probe of its

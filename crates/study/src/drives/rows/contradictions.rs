@@ -51,8 +51,8 @@ fn unsaturated(rows: &[MeasuredRow]) -> Vec<String> {
             .max_by(|a, b| a.1.total_cmp(&b.1))
             .filter(|(_, most)| *most > REACHED * writes)?;
         Some(format!(
-            "row {} reaches {writes} writes a second of {} that were offered, and row {better} reaches {most}: \
-             no drive is saturated by less than it sustains; leave out the row that is wrong",
+            "row {} reaches {writes} writes a second of {} that were offered, and row {better} reaches \
+             {most}: no drive is saturated by less than it sustains; leave out the row that is wrong",
             number + 1,
             offered.0
         ))
@@ -78,8 +78,8 @@ mod tests {
 
     #[test]
     fn no_drive_is_saturated_by_less_than_it_sustains() {
-        let head = "drive,offered,reads_per_s,writes_per_s,measured_reads,r_50p,r_90p,r_95p,r_99p,r_99p5,r_99p9,\
-                    r_99p99,w_50p,w_90p,w_95p,w_99p,w_99p5,w_99p9,w_99p99";
+        let head = "drive,offered,reads_per_s,writes_per_s,measured_reads,r_50p,r_90p,r_95p,r_99p,r_99p5,\
+                    r_99p9,r_99p99,w_50p,w_90p,w_95p,w_99p,w_99p5,w_99p9,w_99p99";
         let of = |rates: [&str; 2]| {
             let line = |rates: &str| format!("x,{rates},1000000{}\n", ",60".repeat(14));
             let rows = rates.map(line).concat();
