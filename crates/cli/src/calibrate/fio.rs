@@ -4,8 +4,10 @@
 //! A job is a row: random requests of 4 KiB at a fixed depth (`rw=randread`, `randwrite` or `randrw` with
 //! `rwmixread`; `bs=4k`; `iodepth` times `numjobs` in flight, reported together with `group_reporting`).
 //! Latencies are the percentiles of `lat_ns` where fio was asked for them (`lat_percentiles=1`), else of
-//! `clat_ns`; `percentile_list` should have 50 to 99.99.
+//! `clat_ns`; `percentile_list` should have 50 to 99.99. Jobs whose names begin with `prepare` are no rows:
+//! those of `tailcut probe --fio-jobs`.
 
+use crate::probe::PREPARES;
 use serde_json::Value;
 use tailcut_base::BadValue;
 use tailcut_study::drives::rows::LEAST_BEYOND;
@@ -21,16 +23,29 @@ pub(super) fn rows(text: &str) -> Result<Vec<MeasuredRow>, Vec<String>> {
     let (mut rows, mut errors) = (Vec::new(), Vec::new());
     for job in jobs {
         let name = job["jobname"].as_str().unwrap_or("?");
+        if name.starts_with(PREPARES) {
+            continue;
+        }
         match row(job, &document["global options"]) {
             Ok(row) => rows.push(row),
             Err(error) => errors.push(format!("job '{name}': {error}")),
         }
+    }
+    if rows.is_empty() && errors.is_empty() {
+        errors.push("there are only jobs that prepare a drive, and none that measures it".into());
     }
     if errors.is_empty() { Ok(rows) } else { Err(errors) }
 }
 
 fn row(job: &Value, global: &Value) -> Result<MeasuredRow, BadValue> {
     let option = |name: &str| job["job options"][name].as_str().or_else(|| global[name].as_str());
+    if let Some(error) = job["error"].as_i64().filter(|&error| error != 0) {
+        return Err(BadValue::new(format!("it failed with error {error}; repeat it, or leave it out")));
+    }
+    let is_direct = option("direct") == Some("1") || option("buffered") == Some("0");
+    if !is_direct && option("ioengine").is_none_or(|engine| CACHED.contains(&engine)) {
+        return Err(BadValue::new("it measured the page cache and not the drive; add direct=1"));
+    }
     let number = |name: &str, default: u32| match option(name) {
         None => Ok(default),
         Some(text) => {
@@ -69,6 +84,9 @@ fn row(job: &Value, global: &Value) -> Result<MeasuredRow, BadValue> {
     })
 }
 
+/// Engines of fio that go through the page cache unless told otherwise.
+const CACHED: [&str; 7] = ["io_uring", "libaio", "posixaio", "psync", "pvsync", "pvsync2", "sync"];
+
 /// The percentiles of one direction that enough requests lie beyond, in microseconds.
 fn latencies(direction: &Value) -> Result<[Option<f64>; PERCENTILES.len()], BadValue> {
     let requests = direction["total_ios"].as_u64().unwrap_or(0);
@@ -95,7 +113,7 @@ mod tests {
 
     fn output(rw: &str, bs: &str) -> String {
         format!(
-            r#"{{"fio version": "fio-3.36", "global options": {{"bs": "{bs}", "iodepth": "16"}}, "jobs": [{{
+            r#"{{"fio version": "fio-3.36", "global options": {{"bs": "{bs}", "iodepth": "16", "direct": "1"}}, "jobs": [{{
                 "jobname": "mix", "job options": {{"rw": "{rw}", "rwmixread": "70", "numjobs": "2"}},
                 "read": {{"iops": 70000.5, "total_ios": 20000, "clat_ns": {{"max": 2500000,
                     "percentile": {{"50.000000": 81000, "99.000000": 410000, "99.990000": 900000}}}}}},
@@ -119,6 +137,10 @@ mod tests {
         let error = |text: &str| rows(text).expect_err("bad output").join("\n");
         assert!(error(&output("read", "4k")).contains("job 'mix': rw=read; only randread"));
         assert!(error(&output("randrw", "128k")).contains("bs=128k; only requests of 4k"));
+        assert!(error(&output("randrw", "4k").replace("direct", "odirect")).contains("add direct=1"));
+        let failed = output("randrw", "4k").replace("\"jobname\"", "\"error\": 5, \"jobname\"");
+        assert!(error(&failed).contains("it failed with error 5"));
+        assert!(error(&output("write", "512k").replace("\"mix\"", "\"prepare-fill\"")).contains("only jobs"));
         assert!(error("{\"jobs\": []}").contains("--output-format=json"));
         assert!(error("drive,offered").contains("no JSON"));
     }

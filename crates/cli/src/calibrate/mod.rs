@@ -153,7 +153,8 @@ fn rows_of(file: &Path) -> Result<Vec<MeasuredRow>, Failure> {
 fn sheet(arguments: &CalibrateArguments, name: &str) -> Result<Option<DataSheet>, Failure> {
     let Some(file) = &arguments.data_sheet else { return Ok(None) };
     let mut sheets = data_sheets(&read(file)?).map_err(|errors| in_file(file, &errors))?;
-    if sheets.len() > 1 {
+    // Rows of fio name no drive.
+    if sheets.len() > 1 || !name.is_empty() {
         sheets.retain(|sheet| sheet.drive == name);
     }
     sheets.pop().map(Some).ok_or_else(|| {

@@ -11,6 +11,7 @@ pub(super) const ALL: &[CommandHelp] = &[
             ("Derive a simulated drive and run it", "tailcut probe /dev/nvme0n1 --preset mine.toml"),
             ("Measure writes too; the data is lost", "tailcut probe /dev/nvme1n1 --destroy-data"),
             ("Check the method on a known drive", "tailcut probe --simulated tlc-nvme --quick"),
+            ("Let fio measure it for calibrate", "tailcut probe /dev/nvme1n1 --fio-jobs mine.fio"),
         ],
         exit_status: RUNS,
         see_also: &["calibrate", "pts", "run"],

@@ -28,6 +28,14 @@ pub struct ProbeArguments {
     /// Seed of addresses and contents
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+    /// Measure nothing: write a job file with which fio measures the drive for 'tailcut calibrate', in
+    /// about an hour (ten minutes with --quick); that destroys what the drive holds
+    #[arg(
+        long,
+        value_name = "FILE.fio",
+        conflicts_with_all = ["destroy_data", "simulated", "time", "seed", "preset", "json"]
+    )]
+    pub fio_jobs: Option<PathBuf>,
     /// Write the estimated drive to a file, as a scenario for 'tailcut run'
     #[arg(long, value_name = "FILE.toml")]
     pub preset: Option<PathBuf>,

@@ -3,6 +3,7 @@
 pub mod arguments;
 pub mod destructive_check;
 mod file;
+mod fio_jobs;
 mod form;
 mod page;
 
@@ -15,6 +16,7 @@ use crate::output::write_json;
 use crate::terminal::{ColorMode, Waiting};
 use arguments::ProbeArguments;
 use destructive_check::DestructiveCheck;
+pub(crate) use fio_jobs::PREPARES;
 use std::io::Write;
 use std::path::Path;
 use tailcut_base::config::Choice;
@@ -48,6 +50,9 @@ pub struct ProbeOutcome {
 /// The device cannot be opened or is in use, a measurement fails, results that cannot be written, or
 /// [`Failure::Interrupted`]. What was measured before is printed.
 pub fn probe(arguments: &ProbeArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    if let (Some(device), Some(file)) = (&arguments.device, &arguments.fio_jobs) {
+        return fio_jobs::write(device, file, arguments, out);
+    }
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
     let watcher = Watcher { waiting: Waiting::new("opening", arguments.quiet), interrupt };

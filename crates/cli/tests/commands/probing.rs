@@ -1,6 +1,6 @@
 //! `tailcut probe`: what it prints, what it writes, and above all what it leaves alone.
 
-use crate::support::{Place, golden, json, stderr, stdout};
+use crate::support::{Place, golden, has, json, stderr, stdout};
 use std::fs;
 use tailcut_rt::FileDrive;
 use tailcut_rt::file::FileOptions;
@@ -99,4 +99,20 @@ fn what_cannot_be_probed_is_refused_with_the_remedy() {
     refused(&["disk", "--destroy-data"], "which has locked it: stop that one");
     drop(holder);
     assert_eq!(fs::read(place.path("disk")).expect("it is there"), before);
+}
+
+#[test]
+fn fio_is_given_jobs_that_measure_a_drive() {
+    let place = Place::new();
+    let told = place.text(&["probe", "/dev/a:b", "--fio-jobs", "mine.fio"]);
+    assert!(told.contains("fio --output-format=json --output=mine.json mine.fio"), "{told}");
+    assert!(told.contains("will be lost") && told.contains("tailcut calibrate mine.json"), "{told}");
+    let jobs = fs::read_to_string(place.path("mine.fio")).expect("it was written");
+    assert!(jobs.contains("filename=/dev/a\\:b\n") && jobs.matches("\n[reads").count() == 9, "{jobs}");
+    place.text(&["probe", "drive", "--fio-jobs", "quick.fio", "--quick"]);
+    if has(&["fio"]) {
+        let parsed = place.attempt("fio", &["--parse-only", "quick.fio"]);
+        assert!(parsed.status.success(), "{}", stderr(&parsed));
+    }
+    place.refused(2, &["probe", "drive", "--fio-jobs", "x.fio", "--destroy-data"]);
 }

@@ -23,7 +23,10 @@ pub fn structure(rows: &[MeasuredRow], sheet: Option<&DataSheet>) -> Structure {
     device.superblock.erases = 2;
     let mut findings = Vec::new();
     if sheet.is_none() {
-        findings.push("no data sheet: capacity, dies and link are those of pm9a3-960".to_string());
+        findings.push(
+            "no data sheet: capacity, dies, link, and first values that no row shows are those of pm9a3-960"
+                .to_string(),
+        );
     }
     let Some(row) = saturated(rows) else {
         findings.push(

@@ -66,7 +66,7 @@ fn is_settled(quantity: &Quantity) -> bool {
 }
 
 /// How much less than in other rows a saturated drive may write: more is another cause.
-const REACHED: f64 = 1.25;
+const REACHED: f64 = 1.1;
 
 /// How far two measurements of one load may be from each other, as a factor.
 const REPEATED: f64 = 2.0;
