@@ -113,7 +113,8 @@ mod tests {
 
     fn output(rw: &str, bs: &str) -> String {
         format!(
-            r#"{{"fio version": "fio-3.36", "global options": {{"bs": "{bs}", "iodepth": "16", "direct": "1"}}, "jobs": [{{
+            r#"{{"fio version": "fio-3.36",
+                "global options": {{"bs": "{bs}", "iodepth": "16", "direct": "1"}}, "jobs": [{{
                 "jobname": "mix", "job options": {{"rw": "{rw}", "rwmixread": "70", "numjobs": "2"}},
                 "read": {{"iops": 70000.5, "total_ios": 20000, "clat_ns": {{"max": 2500000,
                     "percentile": {{"50.000000": 81000, "99.000000": 410000, "99.990000": 900000}}}}}},

@@ -23,7 +23,7 @@ struct Times {
     ramp: Nanos,
 }
 
-/// Writes the job file and says what to do with it.
+/// Writes the job file, and to `out` the commands that use it.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -75,7 +75,8 @@ fn jobs(device: &Path, times: &Times) -> String {
             reads => format!("rw=randrw\nrwmixread={reads}"),
         };
         text += &format!(
-            "\n[reads{reads}-depth{depth}]\nstonewall\n{rw}\niodepth={depth}\ntime_based=1\nramp_time={}\nruntime={}\n",
+            "\n[reads{reads}-depth{depth}]\nstonewall\n{rw}\niodepth={depth}\ntime_based=1\n\
+             ramp_time={}\nruntime={}\n",
             seconds(times.ramp),
             seconds(times.measure)
         );
