@@ -357,7 +357,7 @@ impl Parameter {
     }
 }
 
-/// p99 of the wait for a server of constant times that is busy for a fifth of the time, in such times (M/D/1).
+/// p99 of the wait for a server that is busy for a fifth of the time, in its constant service times (M/D/1).
 const TIMES_WORK: f64 = 1.5;
 
 /// Waits of a hundredth of the writes, in microseconds, that the controller's work explains.
