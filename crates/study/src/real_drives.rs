@@ -53,7 +53,7 @@ pub fn rows(
     for (point, runs) in points.iter().zip(found) {
         let real = measured.iter().find(|row| is_same(point, row));
         let is_fitted = fitted == Fitted::Marked && is_fitted(point);
-        let counts = real.is_some_and(|row| errors.counts(point, row));
+        let counts = real.is_some_and(|row| errors.counts((point, is_fitted), row));
         for quantity in comparison::quantities() {
             let Some(predicted) = median(runs.iter().filter_map(|run| quantity.predicted(run)).collect())
             else {
@@ -108,19 +108,20 @@ struct Errors {
     fitted: Fitted,
     /// By drive, whether its preset was fitted to the points, and quantities.
     of: BTreeMap<(String, bool, &'static str), Vec<f64>>,
-    /// Drives of which a saturated row counts already: its copies at higher rates say nothing new.
-    saturated: Vec<String>,
+    /// Drives of which a saturated row counts already, fitted or not: its copies at higher rates add nothing.
+    saturated: Vec<(String, bool)>,
 }
 
 impl Errors {
     /// Whether a measured row counts.
-    fn counts(&mut self, point: &Point, row: &MeasuredRow) -> bool {
+    fn counts(&mut self, (point, is_fitted): (&Point, bool), row: &MeasuredRow) -> bool {
         let is_random_writes = matches!(row.load, Load::RandomWrites(_));
         if !is_random_writes || !row.is_saturated() {
             return true;
         }
-        let is_first = !self.saturated.contains(&point.drive);
-        self.saturated.push(point.drive.clone());
+        let of_drive = (point.drive.clone(), is_fitted);
+        let is_first = !self.saturated.contains(&of_drive);
+        self.saturated.push(of_drive);
         is_first
     }
 
@@ -215,6 +216,19 @@ mod tests {
         let error =
             rows.iter().find(|row| row.quantity == "median error of reads up to p99.9").expect("a row");
         assert_eq!(error.measured, Some(0.0));
+    }
+
+    #[test]
+    fn a_fitted_saturated_row_leaves_its_place_to_one_that_was_not_fitted() {
+        let points = [point("s0", 200_000), point("s0", 150_000)];
+        let runs = [vec![found(100.0)], vec![found(110.0)]];
+        let real = [measured("s0", 200_000, 100.0, 70_000.0), measured("s0", 150_000, 100.0, 70_000.0)];
+        let rows = rows(&points, &runs, &real, Fitted::Marked);
+        let of =
+            |quantity: &str| rows.iter().find(|row| row.quantity == quantity).and_then(|row| row.measured);
+        assert_eq!(of("median error of reads up to p99.9, fitted"), Some(0.0));
+        let error = of("median error of reads up to p99.9").expect("it counts");
+        assert!((error - 0.1).abs() < 1e-9, "{error}");
     }
 
     #[test]

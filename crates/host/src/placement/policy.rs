@@ -8,7 +8,7 @@ use crate::disk::Request;
 use tailcut_base::cast::{to_u8, to_u32};
 use tailcut_base::device::BLOCK_SECTORS;
 use tailcut_base::fdp::HandleId;
-use tailcut_base::{Command, Op};
+use tailcut_base::{Command, CommandId, Op};
 
 tailcut_base::choice! {
     /// How the handle of a write is chosen.
@@ -63,46 +63,33 @@ impl Placer {
 
     /// The handle for a write; for any other operation the one that it names.
     pub fn choose(&self, command: &Command) -> HandleId {
-        let chosen = match command.op {
-            Op::Write => self.choose_for(command.sector, command.sectors),
-            _ => None,
-        };
-        chosen.unwrap_or(HandleId::new(u32::from(command.stream)))
-    }
-
-    /// The handle for a write of `sectors` sectors from `sector` on; `None` for the one that it names.
-    fn choose_for(&self, sector: u64, sectors: u32) -> Option<HandleId> {
-        if self.handles < 2 {
-            return None;
-        }
+        let named = HandleId::new(u32::from(command.stream));
+        let (Op::Write, 2..) = (command.op, self.handles) else { return named };
         let wanted = match &self.by {
-            Basis::Name => return None,
-            Basis::Size => factors_of_four(u64::from(sectors) / BLOCK_SECTORS),
-            Basis::Recency(recency) => match recency.age(sector, sectors) {
+            Basis::Name => return named,
+            Basis::Size => factors_of_four(u64::from(command.sectors) / BLOCK_SECTORS),
+            Basis::Recency(recency) => match recency.age(command.sector, command.sectors) {
                 Some(age) => factors_of_four(recency.sectors() / age.max(1)),
                 None => 0,
             },
             // All handles but the first, in turn.
-            Basis::Sequence(sequences) => match sequences.find(sector, sectors) {
+            Basis::Sequence(sequences) => match sequences.find(command.sector, command.sectors) {
                 Some(sequence) => 1 + sequence % (self.handles - 1),
                 None => 0,
             },
         };
-        Some(HandleId::new(wanted.min(self.handles - 1)))
+        HandleId::new(wanted.min(self.handles - 1))
     }
 
     /// The device has accepted a command.
     pub fn record(&mut self, command: &Command) {
-        if command.op == Op::Write {
-            self.record_write(command.sector, command.sectors);
+        if command.op != Op::Write {
+            return;
         }
-    }
-
-    fn record_write(&mut self, sector: u64, sectors: u32) {
         match &mut self.by {
             Basis::Name | Basis::Size => {}
-            Basis::Recency(recency) => recency.record(sector, sectors),
-            Basis::Sequence(sequences) => sequences.record(sector, sectors),
+            Basis::Recency(recency) => recency.record(command.sector, command.sectors),
+            Basis::Sequence(sequences) => sequences.record(command.sector, command.sectors),
         }
     }
 
@@ -115,9 +102,9 @@ impl Placer {
     #[inline]
     pub fn place<B>(&mut self, request: &mut Request<B>) {
         if request.op == Op::Write {
-            let (sector, sectors) = (request.block * BLOCK_SECTORS, request.blocks * to_u32(BLOCK_SECTORS));
-            request.handle = self.choose_for(sector, sectors).unwrap_or(request.handle);
-            self.record_write(sector, sectors);
+            let command = request.command(CommandId(0));
+            request.handle = self.choose(&command);
+            self.record(&command);
         }
     }
 }

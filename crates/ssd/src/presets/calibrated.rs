@@ -14,9 +14,10 @@
 //! from writes per second × their median latency when saturated (Little's law), and from which queue it takes
 //! the next. *Fitted*: everything in [`Fitted`], with diagonal CMA-ES on logarithms (10 to 150 candidates of
 //! a sixteenth of the drive) and then by hand towards the same rows: mostly the program time, to what the
-//! drive sustains; for `pe8110-960`, `p5520-1920` and `cm7r-3840` safe point and pace; `pm9a3-960` nearly
-//! all; how long reads may go first; and the pace of both Microns, in a model of queues, pool and pacing
-//! alone. No preset is a result of `tailcut calibrate`, which fits all parameters to such rows at once.
+//! drive sustains; for `pe8110-960`, `p5520-1920` and `cm7r-3840` safe point and pace, for `p5520-1920` also
+//! the controller's time for a program; `pm9a3-960` nearly all; how long reads may go first; and the pace of
+//! both Microns, in a model of queues, pool and pacing alone. No preset is a result of `tailcut calibrate`,
+//! which fits all parameters to such rows at once.
 //!
 //! A preset has an eighth of the drive's superblocks, each of them whole, and of its capacity; see
 //! [`SsdConfig::at_scale`].
