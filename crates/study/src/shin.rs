@@ -1,6 +1,7 @@
 //! Shared parts of the studies of Shin's multi-SSD engine: its drives, its modes, its load.
 //!
-//! Four drives of `swan-sata`, the one SATA drive whose parts are documented, as SWAN's studies have them:
+//! Four drives of `swan-sata`, the one SATA drive whose parts are documented. The studies of the dissertation's
+//! figures prepare them as it does ([`prepared_as_told`]); those that go beyond it have them as SWAN's studies:
 //! 128 blocks per plane, aged over 60 % of their space. Nothing was chosen for the results.
 
 use super::{Options, swan};
@@ -102,6 +103,34 @@ pub(crate) fn readers(
     let seed = options.seed;
     Scenario { seed, content: false, device, array, precondition, run, workload, ..Scenario::default() }
 }
+
+/// The scenario with drives prepared as in section 5.4.1, "a secure erase followed with a pass of sequential
+/// writes": all of their capacity holds data and is worked on, and what is measured begins once the erased
+/// blocks have been used up.
+///
+/// A plane keeps as few blocks erased as collection works with, since the paper's drives have thousands of
+/// blocks in a plane and these have [`BLOCKS`].
+pub(crate) fn prepared_as_told(mut scenario: Scenario) -> Scenario {
+    let device = &mut scenario.device;
+    device.geometry.blocks = BLOCKS;
+    (device.gc.low, device.gc.high) = KEPT;
+    scenario.precondition = Precondition { state: PreparedState::Sequential, fill: WHOLE };
+    let measured = scenario.run.duration.saturating_sub(scenario.run.ramp);
+    scenario.run.ramp = USED_UP;
+    scenario.run.duration = USED_UP + measured;
+    scenario.workload.region_share = WHOLE;
+    scenario.beside.source.region_share = WHOLE;
+    scenario
+}
+
+/// Blocks of a plane of a drive that is prepared as the paper's.
+const BLOCKS: u32 = 512;
+
+/// Erased blocks of a plane below which it collects at once, and which collection in the background reaches.
+const KEPT: (u32, u32) = (2, 4);
+
+/// Until the drives' erased blocks are used up.
+const USED_UP: Nanos = Nanos::secs(10);
 
 /// A scenario beside writers to the region that it reads.
 pub(crate) fn beside_writers(scenario: Scenario) -> Scenario {

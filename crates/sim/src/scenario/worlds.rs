@@ -6,7 +6,7 @@ use crate::kv::{Backing, ByteDisk, Path, SimulatedServer, load};
 use crate::path::SimulatedHost;
 use crate::world::{Checker, World};
 use tailcut_base::timers::Timers;
-use tailcut_base::{Device, Nanos, Time};
+use tailcut_base::{BadValue, Device, Nanos, Time};
 use tailcut_host::{BLOCK_SECTORS, Disk, array};
 use tailcut_ssd::config::{Protocol, QueueArbitration};
 use tailcut_ssd::precondition::{PreparedState, prepared_content};
@@ -30,7 +30,7 @@ impl Scenario {
             return Ok((ssd, Checker::off()));
         }
         let mut checker = Checker::new(identity.sectors, identity.page_sectors);
-        checker.prepare(mapped, prepared_content);
+        checker.prepare(mapped, |page| ssd.prepared_content(page));
         Ok((ssd, checker))
     }
 
@@ -43,6 +43,12 @@ impl Scenario {
 
     /// The array over its drives, empty, each watched by a probe of its own.
     fn new_array<P: Probe>(&self, probe: impl Fn() -> P) -> Result<SimulatedArray<P>, InputError> {
+        if self.precondition.state == PreparedState::Random {
+            return Err(InputError::Drive(BadValue::new(
+                "precondition.state = \"random\" prepares single drives; set it to \"steady\" or \"sequential\" for an \
+                 array",
+            )));
+        }
         let drive = |number| Ssd::watched(&self.device, self.drive_seed(number), false, probe());
         let drives: Vec<Ssd<P>> = (0..Members::drives(&self.array)).map(drive).collect();
         let disks = Members::of(&self.array, &drives).disks(&drives);
@@ -195,7 +201,7 @@ impl Scenario {
             let mut checker = Checker::off();
             if self.content {
                 checker = Checker::new(identity.sectors, identity.page_sectors);
-                checker.prepare(mapped, prepared_content);
+                checker.prepare(mapped, |page| drive.prepared_content(page));
             }
             drives.push(drive);
             checkers.push(checker);

@@ -113,10 +113,15 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Prepares a new drive that [`Ssd::has_room_for`] the data. Returns the number of logical pages that
-    /// hold data, of a drive of one set from page 0 on, else as many of each set; their content is
-    /// [`prepared_content`](crate::mapping::precondition::prepared_content).
+    /// were written to, of a drive of one set from page 0 on, else as many of each set; their content is
+    /// [`Ssd::prepared_content`].
     pub fn precondition(&mut self, how: &Precondition, seed: u64) -> u32 {
         self.mapping.precondition(how, seed)
+    }
+
+    /// The content of a page of a drive to which nothing was written since it was prepared: 0 where it has none.
+    pub fn prepared_content(&self, page: u32) -> u32 {
+        self.mapping.prepared_content(LogicalPage::new(page))
     }
 
     /// The configuration that the drive was built from.

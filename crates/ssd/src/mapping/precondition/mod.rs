@@ -3,6 +3,7 @@
 mod law;
 mod logical_blocks;
 mod placement;
+mod random_writes;
 mod superblocks;
 
 use crate::config::Allocation;
@@ -27,15 +28,19 @@ tailcut_base::choice! {
         Sequential = "sequential",
         /// As after endless uniform random writes.
         Steady = "steady",
+        /// Written at random in requests of 1 MiB, from erased until collection is about to begin.
+        Random = "random",
     }
 }
 
 /// How a drive is prepared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Precondition {
-    /// The state to prepare: erased, written once in order, or as after endless uniform random writes.
+    /// The state to prepare: erased, written once in order, as after endless uniform random writes, or written
+    /// at random in requests of 1 MiB until collection is about to begin (Sprinkler, section 5.9).
     pub state: PreparedState,
-    /// Share of the user capacity, of each set from its beginning, that holds data, in parts per million.
+    /// Share of the user capacity, of each set from its beginning, that holds data, in parts per million; that
+    /// is written to at random.
     pub fill: u32,
 }
 
@@ -44,12 +49,13 @@ impl Configure for Precondition {
         choose(
             visit,
             "state",
-            "Empty, written once in order, or as after endless uniform random writes.",
+            "Empty, written once in order, as after endless uniform random writes, or written at random in \
+                requests of 1 MiB until collection is about to begin.",
             &mut self.state,
         );
         visit.share(
             "fill",
-            "Share of the user capacity, from its beginning, that holds data.",
+            "Share of the user capacity, from its beginning, that holds data, or is written to at random.",
             &mut self.fill,
             0..=1_000_000,
         );
@@ -62,6 +68,15 @@ pub fn prepared_content(page: u32) -> u32 {
 }
 
 impl Mapping {
+    /// The content of a page of a drive to which nothing was written since it was prepared: 0 where it has
+    /// none.
+    pub(crate) fn prepared_content(&self, page: LogicalPage) -> u32 {
+        match self.ftl.lookup(page) {
+            Location::Unmapped => 0,
+            _ => prepared_content(page.get()),
+        }
+    }
+
     /// Is there room for the data of [`Mapping::precondition`] beside the blocks that were bad from the
     /// factory?
     ///
@@ -70,6 +85,11 @@ impl Mapping {
     pub(crate) fn has_room_for(&self, how: &Precondition) -> Result<(), BadValue> {
         if how.state == PreparedState::Empty {
             return Ok(());
+        }
+        if how.state == PreparedState::Random && (self.superblocks.is_some() || self.block_mapped.is_some()) {
+            return Err(BadValue::new(
+                "precondition.state = \"random\" prepares drives that map by page; set it to \"steady\", or set device.ftl.mapping = \"page\"",
+            ));
         }
         let logical = u64::from(self.ftl.logical_pages()) * u64::from(how.fill) / 1_000_000;
         let per_plane = logical / u64::from(self.geometry.plane_count());
@@ -86,8 +106,8 @@ impl Mapping {
     }
 
     /// Prepares a new drive that [`Mapping::has_room_for`] the data. Returns the number of logical pages that
-    /// hold data, of a drive of one set from page 0 on, else as many of each set; their content is
-    /// [`prepared_content`].
+    /// were written to, of a drive of one set from page 0 on, else as many of each set; their content is
+    /// [`prepared_content`], or nothing where random writes have left one out.
     pub(crate) fn precondition(&mut self, how: &Precondition, seed: u64) -> u32 {
         let mut random = Stream::new(seed, "precondition");
         if how.state == PreparedState::Empty {
@@ -104,12 +124,15 @@ impl Mapping {
         let logical = u64::from(self.ftl.logical_pages()) * u64::from(how.fill) / 1_000_000;
         let per_plane = to_u32(logical / planes.len() as u64);
         for (set, planes) in sets.ids().zip(planes.chunks(each as usize)) {
-            if how.state == PreparedState::Sequential {
-                for (turn, &plane) in (0..).zip(planes) {
-                    self.fill_plane_in_order(plane, per_plane, |k| sets.page_of(set, k * each + turn));
+            match how.state {
+                PreparedState::Empty => unreachable!("nothing is written to an empty drive"),
+                PreparedState::Sequential => {
+                    for (turn, &plane) in (0..).zip(planes) {
+                        self.fill_plane_in_order(plane, per_plane, |k| sets.page_of(set, k * each + turn));
+                    }
                 }
-            } else {
-                self.age_set(planes, set, per_plane * each, &mut random);
+                PreparedState::Steady => self.age_set(planes, set, per_plane * each, &mut random),
+                PreparedState::Random => self.write_at_random(planes, set, per_plane * each, &mut random),
             }
         }
         per_plane * to_u32(planes.len())

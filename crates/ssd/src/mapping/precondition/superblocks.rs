@@ -34,7 +34,7 @@ impl Mapping {
         for (group, number) in groups.zip(0..) {
             let part = start(number)..start(number + 1);
             match how.state {
-                PreparedState::Empty => return 0,
+                PreparedState::Empty | PreparedState::Random => return 0,
                 PreparedState::Sequential => self.fill_in_order(group, part),
                 PreparedState::Steady => self.age(group, part, random),
             }
