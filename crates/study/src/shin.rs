@@ -1,8 +1,9 @@
 //! Shared parts of the studies of Shin's multi-SSD engine: its drives, its modes, its load.
 //!
-//! Four drives of `swan-sata`, the one SATA drive whose parts are documented. The studies of the dissertation's
-//! figures prepare them as it does ([`prepared_as_told`]); those that go beyond it have them as SWAN's studies:
-//! 128 blocks per plane, aged over 60 % of their space. Nothing was chosen for the results.
+//! Four drives of `swan-sata`, the one SATA drive whose parts are documented. The studies of the
+//! dissertation's figures prepare them as it does ([`prepared_as_told`]); those that go beyond it have them
+//! as SWAN's studies: 128 blocks per plane, aged over 60 % of their space. Nothing was chosen for the
+//! results.
 
 use super::{Options, swan};
 use tailcut_base::{Nanos, Op};

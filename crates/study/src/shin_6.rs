@@ -143,7 +143,7 @@ const PRINTED: f64 = 1.148e9;
 const FIGURE: &str = "What the figure shows: read bandwidth, by its caption.";
 
 const BANDWIDTH: &str = "\
-Two of the four drives serve all reads, at 132 µs each, and each write goes to two drives, which have the token \
-for half of the time and are full (section 5.4.1): for each page written collection moves some eight, which \
-leaves 20 MB/s of writes. The dissertation's drives are not described, nor how long they had been written to; \
-its uplink of 1.5 GB/s is not modelled here.";
+Two of the four drives serve all reads, at 132 µs each, and each write goes to two drives, which have the \
+token for half of the time and are full (section 5.4.1): for each page written collection moves some eight, \
+which leaves 20 MB/s of writes. The dissertation does not describe its drives, nor how long they had been \
+written to; its uplink of 1.5 GB/s is not modelled here.";

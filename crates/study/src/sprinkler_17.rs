@@ -196,10 +196,10 @@ fn claims(done: &[Measured], sizes: &[u64], drives: &[u32]) -> Vec<Row> {
     let amplification =
         run(Sprinkler, State::Fragmented, points[points.len() / 2]).figures.write_amplification();
     let harsher = format!(
-        "Collection begins with the run, at {amplification:.1} programs for each page of the host; the paper gives \
-         neither its spare space nor the mix and length of its load. Small requests under VAS leave most chips \
-         idle, which collect meanwhile. A request for all chips waits for each that collects, and holds up \
-         everything behind it. Under SPK3 chips have work of the host whenever they collect."
+        "Collection begins with the run, at {amplification:.1} programs for each page of the host; the paper \
+         gives neither its spare space nor the mix and length of its load. Small requests under VAS leave most \
+         chips idle, which collect meanwhile. A request for all chips waits for each that collects, and holds \
+         up everything behind it. Under SPK3 chips have work of the host whenever they collect."
     );
     let (full, stale) = (State::Fragmented, State::NotReaddressed);
     let readdressed_gain =
@@ -228,5 +228,5 @@ fn claims(done: &[Measured], sizes: &[u64], drives: &[u32]) -> Vec<Row> {
 }
 
 const MORE: &str = "\
-SPK3 is ahead by as much on pristine drives (see the bandwidths). The paper's gain there is between 1.8 and 2.2 \
-times at the least.";
+SPK3 is ahead by as much on pristine drives (see the bandwidths). The paper's gain there is between 1.8 and \
+2.2 times at the least.";

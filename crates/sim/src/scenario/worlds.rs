@@ -45,8 +45,8 @@ impl Scenario {
     fn new_array<P: Probe>(&self, probe: impl Fn() -> P) -> Result<SimulatedArray<P>, InputError> {
         if self.precondition.state == PreparedState::Random {
             return Err(InputError::Drive(BadValue::new(
-                "precondition.state = \"random\" prepares single drives; set it to \"steady\" or \"sequential\" for an \
-                 array",
+                "precondition.state = \"random\" prepares single drives; set it to \"steady\" or \
+                 \"sequential\" for an array",
             )));
         }
         let drive = |number| Ssd::watched(&self.device, self.drive_seed(number), false, probe());

@@ -119,7 +119,8 @@ impl<P: Probe> Ssd<P> {
         self.mapping.precondition(how, seed)
     }
 
-    /// The content of a page of a drive to which nothing was written since it was prepared: 0 where it has none.
+    /// The content of a page of a drive to which nothing was written since it was prepared: 0 where it has
+    /// none.
     pub fn prepared_content(&self, page: u32) -> u32 {
         self.mapping.prepared_content(LogicalPage::new(page))
     }

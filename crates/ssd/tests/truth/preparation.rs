@@ -59,6 +59,54 @@ fn the_first_writes_to_a_prepared_drive_cost_as_much_as_later_ones() {
     assert!((first / later - 1.0).abs() < 0.05, "{first} at first, {later} later");
 }
 
+/// Writes of 1 MiB at random multiples of that, page by page.
+fn random_requests(pages: u64) -> impl FnMut(&mut Stream) -> (u64, u8) {
+    let mut request = 0..0;
+    move |random| {
+        if request.is_empty() {
+            let first = random.below(pages / MIB) * MIB;
+            request = first..first + MIB;
+        }
+        (request.next().expect("it was just refilled"), 0)
+    }
+}
+
+/// Pages of a request of 1 MiB on these drives.
+const MIB: u64 = (1 << 20) / 512;
+
+#[test]
+fn a_drive_prepared_at_random_is_one_that_was_written_at_random_from_erased() {
+    for &allocation in Allocation::all() {
+        let mut config = small(MappingLevel::Page, allocation, VictimPolicy::Greedy);
+        config.geometry.blocks = 512;
+        let mut built = Writer::new(&config, PreparedState::Random, 1);
+        let mut written = Writer::new(&config, PreparedState::Empty, 2);
+        let pages = written.pages();
+        let used = u64::from((config.geometry.blocks - config.gc.low) * config.geometry.pages);
+        if allocation == Allocation::Dynamic {
+            let all = used * u64::from(config.geometry.plane_count());
+            let figures = written.write(all, random_requests(pages));
+            assert_eq!(figures.counts.programmed_gc, 0, "collection is about to begin");
+        } else {
+            // The fullest plane decides.
+            while written.ssd.erased_blocks() > built.ssd.erased_blocks() {
+                written.write(MIB, random_requests(pages));
+            }
+        }
+        let counts = [&built, &written].map(|writer| writer.ssd.valid_pages_of_full_blocks());
+        let apart = distance(&counts[0], &counts[1], config.geometry.pages);
+        // Seventy requests decide each of these, so what two drives have in common is rough.
+        assert!(apart < 0.2, "{allocation}: the distributions of valid pages are {apart} apart");
+        let holes = (0..pages as u32).filter(|&page| built.ssd.prepared_content(page) == 0).count();
+        let share = holes as f64 / pages as f64;
+        assert!((0.2..0.4).contains(&share), "{allocation}: {share} of the pages were never written");
+        built.ssd.check();
+        let next =
+            built.write(u64::from(config.geometry.pages * config.geometry.plane_count()), uniform(pages));
+        assert!(next.counts.erases > 0, "{allocation}: collection had not been about to begin");
+    }
+}
+
 /// The layout that a host finds on a drive: how the pages of its requests are spread, and how full its blocks
 /// are.
 struct Layout {

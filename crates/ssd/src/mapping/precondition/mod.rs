@@ -36,11 +36,11 @@ tailcut_base::choice! {
 /// How a drive is prepared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Precondition {
-    /// The state to prepare: erased, written once in order, as after endless uniform random writes, or written
-    /// at random in requests of 1 MiB until collection is about to begin (Sprinkler, section 5.9).
+    /// The state to prepare: erased, written once in order, as after endless uniform random writes, or
+    /// written at random in requests of 1 MiB until collection is about to begin (Sprinkler, section 5.9).
     pub state: PreparedState,
-    /// Share of the user capacity, of each set from its beginning, that holds data, in parts per million; that
-    /// is written to at random.
+    /// Share of the user capacity, of each set from its beginning, that holds data, in parts per million;
+    /// that is written to at random.
     pub fill: u32,
 }
 
@@ -88,7 +88,8 @@ impl Mapping {
         }
         if how.state == PreparedState::Random && (self.superblocks.is_some() || self.block_mapped.is_some()) {
             return Err(BadValue::new(
-                "precondition.state = \"random\" prepares drives that map by page; set it to \"steady\", or set device.ftl.mapping = \"page\"",
+                "precondition.state = \"random\" prepares drives that map by page; set it to \"steady\", or \
+                 device.ftl.mapping to \"page\"",
             ));
         }
         let logical = u64::from(self.ftl.logical_pages()) * u64::from(how.fill) / 1_000_000;

@@ -19,8 +19,8 @@ struct Written {
 }
 
 impl Mapping {
-    /// Writes to the first `pages` logical pages of a set, in requests of 1 MiB at random multiples of that, until a
-    /// plane has no more erased blocks than it keeps. A page that is never drawn stays unmapped.
+    /// Writes to the first `pages` logical pages of a set, in requests of 1 MiB at random multiples of that,
+    /// until a plane has no more erased blocks than it keeps. A page that is never drawn stays unmapped.
     pub(super) fn write_at_random(
         &mut self,
         planes: &[PlaneId],
