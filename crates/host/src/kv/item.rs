@@ -58,8 +58,12 @@ impl<'a> Value<'a> {
     }
 
     /// Appends the value to `out`.
+    #[inline]
     pub fn append_to(self, out: &mut Vec<u8>) {
-        self.pieces().for_each(|piece| out.extend_from_slice(piece));
+        match self {
+            Value::Slice(slice) => out.extend_from_slice(slice),
+            Value::Blocks { .. } => self.pieces().for_each(|piece| out.extend_from_slice(piece)),
+        }
     }
 }
 

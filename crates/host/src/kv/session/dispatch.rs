@@ -21,7 +21,7 @@ use super::prefetch::Prefetch;
 use super::shard_request::{Progress, Requester, ShardRequest};
 use super::{AROUND_OPERATION, ForAll, Group, MOST_KEPT, ReplyState, Session, Ways};
 use crate::wire::memcached::receiver::Step;
-use crate::wire::memcached::{Key, Receiver, Refusal};
+use crate::wire::memcached::{Key, Receiver, Refusal, reply};
 
 /// What a session asks of its owner.
 #[derive(Debug)]
@@ -258,6 +258,11 @@ impl<'c, 'i> Dispatch<'c, 'i> {
                     session.advance(ways);
                     continue;
                 }
+            }
+            // A few bytes behind a value that had room.
+            if !self.is_over && receiver.takes_end() {
+                reply::end(session.tail());
+                continue;
             }
             let replies = session.reply_memory();
             let held = session.memory_beside(replies);

@@ -145,6 +145,16 @@ impl Receiver {
         }
     }
 
+    /// Consumes the end of a line of keys ([`Command::GetEnd`]) if that is the next step.
+    #[inline]
+    pub(crate) fn takes_end(&mut self) -> bool {
+        let takes = matches!(self.phase, Phase::Ended);
+        if takes {
+            self.phase = Phase::Line;
+        }
+        takes
+    }
+
     /// True at the start of a line.
     #[inline]
     pub fn is_at_line(&self) -> bool {
@@ -255,7 +265,16 @@ impl Receiver {
         end: usize,
         input: &mut &'b [u8],
     ) -> Option<Step<'b>> {
-        match name.keys(behind) {
+        let read = name.keys(behind);
+        // Most lines have one key.
+        if let Ok((Keys { with_cas, exptime, .. }, [b' ', word @ ..])) = read
+            && let Some(key) = lone_key(word)
+        {
+            *input = &input[end + 1..];
+            self.phase = Phase::Ended;
+            return Some(Step::Command(Command::Get(Get { key, with_cas, exptime })));
+        }
+        match read {
             Ok((keys, behind)) if behind.len() <= KEY_BYTES || !has_long_word(behind) => {
                 *input = &input[line.len() - behind.len()..];
                 self.phase = Phase::Keys(keys);
@@ -396,9 +415,9 @@ impl Receiver {
 
 /// A command with several keys.
 #[derive(Clone, Copy)]
-struct Name {
+pub(super) struct Name {
     with_cas: bool,
-    touches: bool,
+    pub(super) touches: bool,
 }
 
 impl Name {
@@ -418,17 +437,18 @@ impl Name {
 }
 
 /// The command of a line if it has several keys, and the rest behind its name. No spaces precede the name.
-fn keyed(line: &[u8]) -> Option<(Name, &[u8])> {
-    let name = &line[..memchr(b' ', line).unwrap_or(line.len())];
-    let behind = &line[name.len()..];
-    let (with_cas, touches) = match name {
-        b"get" => (false, false),
-        b"gets" => (true, false),
-        b"gat" => (false, true),
-        b"gats" => (true, true),
-        _ => return None,
-    };
-    Some((Name { with_cas, touches }, behind))
+#[inline]
+pub(super) fn keyed(line: &[u8]) -> Option<(Name, &[u8])> {
+    let [b'g', vowel @ (b'e' | b'a'), b't', behind @ ..] = line else { return None };
+    let touches = *vowel == b'a';
+    let (with_cas, behind) = behind.strip_prefix(b"s").map_or((false, behind), |behind| (true, behind));
+    matches!(behind.first(), None | Some(b' ')).then_some((Name { with_cas, touches }, behind))
+}
+
+/// The key, if the rest of a line is nothing else.
+#[inline]
+fn lone_key(word: &[u8]) -> Option<Key<'_>> {
+    Key::new(word).filter(|_| memchr(b' ', word).is_none())
 }
 
 fn has_long_word(line: &[u8]) -> bool {

@@ -56,9 +56,17 @@ pub fn value(out: &mut Vec<u8>, key: Key<'_>, hit: Hit) {
     let Hit { client_flags, length, cas } = hit;
     out.extend_from_slice(b"VALUE ");
     out.extend_from_slice(key.as_bytes());
-    for number in [Some(u64::from(client_flags)), Some(u64::from(length)), cas].into_iter().flatten() {
+    if client_flags == 0 {
+        out.extend_from_slice(b" 0 ");
+    } else {
         out.push(b' ');
-        number::append(out, number);
+        number::append(out, u64::from(client_flags));
+        out.push(b' ');
+    }
+    number::append(out, u64::from(length));
+    if let Some(cas) = cas {
+        out.push(b' ');
+        number::append(out, cas);
     }
     out.extend_from_slice(TAIL);
 }

@@ -63,7 +63,9 @@ impl<'a> ShardGuard<'a> {
         let place = &self.common.places[number as usize];
         let mut shard = place.seize()?;
         shard.tick(self.now, self.unix);
-        self.outputs.carry_out(place.take_left(), &mut shard);
+        if let Some(left) = place.take_left() {
+            self.outputs.carry_out(left, &mut shard);
+        }
         Some(HeldShard { number, place, shard })
     }
 
@@ -122,7 +124,9 @@ impl<'a> ShardGuard<'a> {
         let place = &self.common.places[number as usize];
         while place.has_left() {
             let Some(mut shard) = place.seize() else { break };
-            self.outputs.carry_out(place.take_left(), &mut shard);
+            if let Some(left) = place.take_left() {
+                self.outputs.carry_out(left, &mut shard);
+            }
             self.outputs.note_touch(number, &shard);
             self.collect(place, shard);
         }

@@ -142,15 +142,15 @@ impl Place {
         self.left_count.load(Ordering::Relaxed) > 0 && !self.has_failed()
     }
 
-    /// Takes the deferred operations; for the holder of the shard.
+    /// Takes the deferred operations, if there are any; for the holder of the shard.
     #[inline]
-    pub(super) fn take_left(&self) -> Backlog {
+    pub(super) fn take_left(&self) -> Option<Backlog> {
         if self.left_count.load(Ordering::Relaxed) == 0 {
-            return Backlog::default();
+            return None;
         }
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         self.left_count.store(0, Ordering::Relaxed);
-        std::mem::take(&mut *left)
+        Some(std::mem::take(&mut *left))
     }
 
     /// Recovery state of the shard.
