@@ -9,9 +9,15 @@ use tailcut_base::timers::Timers;
 use tailcut_base::{BadValue, Device, Nanos, Time};
 use tailcut_host::{BLOCK_SECTORS, Disk, array};
 use tailcut_ssd::config::{Protocol, QueueArbitration};
+use tailcut_ssd::flash::LogicalPage;
 use tailcut_ssd::precondition::{PreparedState, prepared_content};
 use tailcut_ssd::{Probe, Ssd};
 use tailcut_workload::Source;
+
+/// The content of a page of a drive that was just prepared: none where random writes have left it out.
+fn content_of<P: Probe>(drive: &Ssd<P>, page: u32) -> u32 {
+    drive.plane_of_page(LogicalPage::new(page)).map_or(0, |_| prepared_content(page))
+}
 
 impl Scenario {
     /// The drive, prepared, and a checker that knows what is on it. It checks nothing where requests of
@@ -30,7 +36,7 @@ impl Scenario {
             return Ok((ssd, Checker::off()));
         }
         let mut checker = Checker::new(identity.sectors, identity.page_sectors);
-        checker.prepare(mapped, |page| ssd.prepared_content(page));
+        checker.prepare(mapped, |page| content_of(&ssd, page));
         Ok((ssd, checker))
     }
 
@@ -201,7 +207,7 @@ impl Scenario {
             let mut checker = Checker::off();
             if self.content {
                 checker = Checker::new(identity.sectors, identity.page_sectors);
-                checker.prepare(mapped, |page| drive.prepared_content(page));
+                checker.prepare(mapped, |page| content_of(&drive, page));
             }
             drives.push(drive);
             checkers.push(checker);

@@ -112,17 +112,11 @@ impl<P: Probe> Ssd<P> {
         self.mapping.has_room_for(how)
     }
 
-    /// Prepares a new drive that [`Ssd::has_room_for`] the data. Returns the number of logical pages that
-    /// were written to, of a drive of one set from page 0 on, else as many of each set; their content is
-    /// [`Ssd::prepared_content`].
+    /// Prepares a new drive that [`Ssd::has_room_for`] the data. Returns the number of logical pages, from page 0
+    /// on of each set, that hold [`prepared_content`](crate::mapping::precondition::prepared_content), or
+    /// nothing where random writes have left one out.
     pub fn precondition(&mut self, how: &Precondition, seed: u64) -> u32 {
         self.mapping.precondition(how, seed)
-    }
-
-    /// The content of a page of a drive to which nothing was written since it was prepared: 0 where it has
-    /// none.
-    pub fn prepared_content(&self, page: u32) -> u32 {
-        self.mapping.prepared_content(LogicalPage::new(page))
     }
 
     /// The configuration that the drive was built from.

@@ -97,7 +97,9 @@ fn a_drive_prepared_at_random_is_one_that_was_written_at_random_from_erased() {
         let apart = distance(&counts[0], &counts[1], config.geometry.pages);
         // Seventy requests decide each of these, so what two drives have in common is rough.
         assert!(apart < 0.2, "{allocation}: the distributions of valid pages are {apart} apart");
-        let holes = (0..pages as u32).filter(|&page| built.ssd.prepared_content(page) == 0).count();
+        let holes = (0..pages as u32)
+            .filter(|&page| built.ssd.plane_of_page(LogicalPage::new(page)).is_none())
+            .count();
         let share = holes as f64 / pages as f64;
         assert!((0.2..0.4).contains(&share), "{allocation}: {share} of the pages were never written");
         built.ssd.check();

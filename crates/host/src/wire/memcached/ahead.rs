@@ -81,7 +81,7 @@ impl<'a> Iterator for Ahead<'a> {
                 Place::Line => {
                     if let Some((name, [b' ', behind @ ..])) = keyed(self.rest) {
                         self.rest = behind;
-                        self.place = if name.touches { Place::Exptime } else { Place::Keys };
+                        self.place = if name.touches() { Place::Exptime } else { Place::Keys };
                         continue;
                     }
                     let (name, behind) = word(self.line()?);

@@ -417,10 +417,15 @@ impl Receiver {
 #[derive(Clone, Copy)]
 pub(super) struct Name {
     with_cas: bool,
-    pub(super) touches: bool,
+    touches: bool,
 }
 
 impl Name {
+    /// An expiry time precedes the keys.
+    pub(super) fn touches(self) -> bool {
+        self.touches
+    }
+
     /// Parses what precedes the keys; returns the rest, which is the keys.
     fn keys(self, behind: &[u8]) -> Result<(Keys, &[u8]), Refusal> {
         let keys = Keys { with_cas: self.with_cas, exptime: None, has_any: false };

@@ -68,15 +68,6 @@ pub fn prepared_content(page: u32) -> u32 {
 }
 
 impl Mapping {
-    /// The content of a page of a drive to which nothing was written since it was prepared: 0 where it has
-    /// none.
-    pub(crate) fn prepared_content(&self, page: LogicalPage) -> u32 {
-        match self.ftl.lookup(page) {
-            Location::Unmapped => 0,
-            _ => prepared_content(page.get()),
-        }
-    }
-
     /// Is there room for the data of [`Mapping::precondition`] beside the blocks that were bad from the
     /// factory?
     ///
