@@ -153,12 +153,13 @@ impl<P: Probe> SimulatedArray<P> {
         let mut completions = std::mem::take(&mut self.completions);
         while !self.drives[drive].advance(now, &mut completions) {}
         let has_answered = !completions.is_empty();
-        for mut completion in completions.drain(..) {
+        for completion in &mut completions {
             if let Some(incidents) = &mut self.incidents {
-                incidents.completed(DriveId::at(drive), &mut completion);
+                incidents.completed(DriveId::at(drive), completion);
             }
-            self.volume.answered(now, drive, &completion);
+            self.volume.answered(now, drive, completion);
         }
+        completions.clear();
         self.completions = completions;
         self.events.set(drive, self.drives[drive].next_event());
         if self.incidents.is_some() {

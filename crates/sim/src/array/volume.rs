@@ -138,21 +138,21 @@ impl Volume {
             return;
         }
         let mut answers = std::mem::take(self.array.answers());
-        for answer in answers.drain(..) {
-            completions.push(self.completion(now, answer));
-        }
+        completions.extend(answers.iter_mut().map(|answer| self.completion(now, answer)));
+        answers.clear();
         // Its memory is used again.
         *self.array.answers() = answers;
     }
 
-    fn completion(&mut self, now: Time, answer: Response<Fingerprint>) -> Completion {
+    #[inline]
+    fn completion(&mut self, now: Time, answer: &mut Response<Fingerprint>) -> Completion {
         let pages = answer.data.iter().zip(0u32..);
         let content = match answer.status {
             Status::Success => pages.fold(0, |sum, (block, index)| content::fold(sum, index, block.0)),
             _ => 0,
         };
         let (id, status, spans) = (CommandId(answer.id), answer.status, answer.spans);
-        self.recycle(answer.data);
+        self.recycle(std::mem::take(&mut answer.data));
         Completion { id, status, at: now, content, busy_for: Nanos::ZERO, spans }
     }
 
