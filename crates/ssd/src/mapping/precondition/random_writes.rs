@@ -41,13 +41,13 @@ impl Mapping {
         let mut counts = vec![0; planes.len()];
         let (mut next, is_dynamic) = (0, self.ftl.allocator().is_dynamic());
         'writing: loop {
-            let first = random.below(u64::from(pages / request)) as usize * request as usize;
-            for page in first..first + request as usize {
-                let turn = if is_dynamic { next } else { page % planes.len() };
+            let first = random.below_u32(pages / request) * request;
+            for page in first..first + request {
+                let turn = if is_dynamic { next } else { page as usize % planes.len() };
                 if counts[turn] == capacities[turn] {
                     break 'writing;
                 }
-                written[page] = Some(Written { turn: to_u32(turn), nth: counts[turn] });
+                written[page as usize] = Some(Written { turn: to_u32(turn), nth: counts[turn] });
                 counts[turn] += 1;
                 next = (turn + 1) % planes.len();
             }
