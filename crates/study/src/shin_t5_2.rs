@@ -6,7 +6,7 @@
 
 use super::served::{self, Gets, figures};
 use super::shin::{MODES, Mode, prepared_as_told, run};
-use super::{NO_CAUSE, Options, Row, Study};
+use super::{Options, Row, Study};
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_sim::Scenario;
 use tailcut_sim::measured::{Measured, Run, find};
@@ -104,7 +104,7 @@ const ALONE: &str = "the storage alone";
 fn orders(rows: &[Row]) -> Vec<Row> {
     let case = |mode: Mode| format!("{}, {}, with server", mode.name(), MAIN_MIX.name());
     let [mix, epoch, control] = MODES.map(case);
-    let order = |quantity: String, cases: [&str; 3]| Row::order(rows, &quantity, &cases).explain(NO_CAUSE);
+    let order = |quantity: String, cases: [&str; 3]| Row::order(rows, &quantity, &cases).explain(SERVER);
     let mut orders = vec![order("operations".into(), [&control, &epoch, &mix])];
     for percentile in PERCENTILES {
         let quantity = format!("latency, {percentile} %");
