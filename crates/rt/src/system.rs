@@ -204,6 +204,16 @@ pub(crate) fn return_memory(memory: &mut [u8]) {
     }
 }
 
+/// Returns the unused memory of the heap to the system, which glibc keeps for later. For moments without
+/// clients: it may take milliseconds.
+pub(crate) fn trim_heap() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: the call has no preconditions, and changes no memory that is allocated.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 /// A multiple of the page size of any machine.
 const SMALL_PAGE: usize = 64 << 10;
 

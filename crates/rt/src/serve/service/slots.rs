@@ -5,6 +5,7 @@ use super::super::server::STOP_PATIENCE;
 use super::{Arrival, ConnectionSlot, Message, NOBODY, Pending, Service, Stopping};
 use crate::ctl::Steered;
 use crate::reactor::EventLoop;
+use crate::system::trim_heap;
 use std::sync::atomic::Ordering;
 use tailcut_base::{Class, Nanos, Time};
 use tailcut_host::unaligned::{self, Ask};
@@ -75,6 +76,9 @@ impl<D: Steered> Service<D> {
         if connection.is_none() && *with_drive == 0 {
             assert_eq!(*held, 0, "who is gone holds nothing");
             self.slots.remove(slot);
+            if self.slots.len() == 0 {
+                trim_heap();
+            }
         }
     }
 
