@@ -209,3 +209,46 @@ fn ten_thousand_connections() {
     // The slots of disconnected clients are free again.
     while Client::connect(harness.server.address(), "disk").is_err() {}
 }
+
+/// In a process of its own, because other tests use the heap as well.
+#[cfg(target_env = "gnu")]
+#[test]
+fn memory_of_clients_that_have_left_goes_back_to_the_system() {
+    let mut again = std::process::Command::new(std::env::current_exe().expect("it runs"));
+    again.args(["serving::hostile::clients_of_a_process_leave", "--exact", "--ignored"]);
+    let output = again.output().expect("it runs again");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
+#[ignore = "is run in a process of its own by another test"]
+fn clients_of_a_process_leave() {
+    let harness = Harness::new(Limits { memory: 512 << 20, ..patient() });
+    drop(harness.client());
+    let before = resident();
+    let mut hogs: Vec<UnixStream> = (0..8).map(|_| transmitting(&harness)).collect();
+    for hog in &mut hogs {
+        hog.write_all(&header(1, 0, 30 << 20).encode()).expect("it listens");
+        // The server takes in what fits: the last byte is missing.
+        hog.write_all(&vec![1; (30 << 20) - 1]).expect("it reads");
+    }
+    let held = resident();
+    assert!(held > before + (64 << 20), "{} MiB are held after {}", held >> 20, before >> 20);
+    drop(hogs);
+    for _ in 0..100_000 {
+        // It has noticed by then that the others are gone, and this one leaves last.
+        drop(harness.client());
+        if resident() < before + (32 << 20) {
+            return;
+        }
+    }
+    panic!("{} MiB are left of {}, after {}", resident() >> 20, held >> 20, before >> 20);
+}
+
+/// Resident memory of this process, in bytes.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("the system is Linux");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it is there");
+    let kib: u64 = line.trim().trim_end_matches(" kB").parse().expect("a number");
+    kib << 10
+}
