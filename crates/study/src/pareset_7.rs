@@ -157,6 +157,7 @@ impl Compared<'_> {
             row(RESET_ERASES, relative, means(RESET_ERASES, SUSPEND)),
             row(RESET_PROGRAMS, "99.99 % / W-S & E-S", worst(RESET_PROGRAMS, SUSPEND))
                 .paper(1.0)
+                .effect()
                 .explain(NO_CAUSE),
             row(RESET_ERASES, "99.99 % / W-S & E-S", worst(RESET_ERASES, SUSPEND))
                 .at_most(1.0)

@@ -110,11 +110,15 @@ pub(crate) fn readers(
 /// blocks have been used up.
 ///
 /// A plane keeps as few blocks erased as collection works with, since the paper's drives have thousands of
-/// blocks in a plane and these have [`BLOCKS`].
+/// blocks in a plane and these have [`BLOCKS`]. Drives collect in the background, "uncontrollable" (section
+/// 5.4.2), unless the host controls that.
 pub(crate) fn prepared_as_told(mut scenario: Scenario) -> Scenario {
     let device = &mut scenario.device;
     device.geometry.blocks = BLOCKS;
     (device.gc.low, device.gc.high) = KEPT;
+    let array = &scenario.array;
+    let is_controlled = array.layout == LayoutKind::Epochs && array.epoch.mode == EpochMode::GcControl;
+    device.gc.background = !is_controlled;
     scenario.precondition = Precondition { state: PreparedState::Sequential, fill: WHOLE };
     let measured = scenario.run.duration.saturating_sub(scenario.run.ramp);
     scenario.run.ramp = USED_UP;

@@ -228,5 +228,5 @@ fn claims(done: &[Measured], sizes: &[u64], drives: &[u32]) -> Vec<Row> {
 }
 
 const MORE: &str = "\
-SPK3 is ahead by as much on pristine drives (see the bandwidths). The paper's gain there is between 1.8 and \
-2.2 times at the least.";
+SPK3 is ahead on pristine drives as well, though by less (see the bandwidths). The paper's gain there is \
+between 1.8 and 2.2 times at the least.";

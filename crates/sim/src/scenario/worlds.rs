@@ -9,15 +9,9 @@ use tailcut_base::timers::Timers;
 use tailcut_base::{BadValue, Device, Nanos, Time};
 use tailcut_host::{BLOCK_SECTORS, Disk, array};
 use tailcut_ssd::config::{Protocol, QueueArbitration};
-use tailcut_ssd::flash::LogicalPage;
 use tailcut_ssd::precondition::{PreparedState, prepared_content};
 use tailcut_ssd::{Probe, Ssd};
 use tailcut_workload::Source;
-
-/// The content of a page of a drive that was just prepared: none where random writes have left it out.
-fn content_of<P: Probe>(drive: &Ssd<P>, page: u32) -> u32 {
-    drive.plane_of_page(LogicalPage::new(page)).map_or(0, |_| prepared_content(page))
-}
 
 impl Scenario {
     /// The drive, prepared, and a checker that knows what is on it. It checks nothing where requests of
@@ -36,7 +30,7 @@ impl Scenario {
             return Ok((ssd, Checker::off()));
         }
         let mut checker = Checker::new(identity.sectors, identity.page_sectors);
-        checker.prepare(mapped, |page| content_of(&ssd, page));
+        checker.prepare(mapped, prepared_content);
         Ok((ssd, checker))
     }
 
@@ -49,12 +43,6 @@ impl Scenario {
 
     /// The array over its drives, empty, each watched by a probe of its own.
     fn new_array<P: Probe>(&self, probe: impl Fn() -> P) -> Result<SimulatedArray<P>, InputError> {
-        if self.precondition.state == PreparedState::Random {
-            return Err(InputError::Drive(BadValue::new(
-                "precondition.state = \"random\" prepares single drives; set it to \"steady\" or \
-                 \"sequential\" for an array",
-            )));
-        }
         let drive = |number| Ssd::watched(&self.device, self.drive_seed(number), false, probe());
         let drives: Vec<Ssd<P>> = (0..Members::drives(&self.array)).map(drive).collect();
         let disks = Members::of(&self.array, &drives).disks(&drives);
@@ -84,6 +72,12 @@ impl Scenario {
         };
         let how = &self.precondition;
         if !self.array.layout.is_in_place() {
+            if how.state == PreparedState::Random {
+                return Err(InputError::Drive(BadValue::new(
+                    "precondition.state = \"random\" is not for an array that writes a log, which is prepared \
+                     by writing to it; set it to \"steady\" or \"sequential\"",
+                )));
+            }
             let fill = (how.state != PreparedState::Empty).then(|| array.fill(how, self.seed));
             let loaded = self.loaded_last(identity.sectors);
             return Ok((checker, fill.map(|fill| fill.then_in_order(loaded))));
@@ -207,7 +201,7 @@ impl Scenario {
             let mut checker = Checker::off();
             if self.content {
                 checker = Checker::new(identity.sectors, identity.page_sectors);
-                checker.prepare(mapped, |page| content_of(&drive, page));
+                checker.prepare(mapped, prepared_content);
             }
             drives.push(drive);
             checkers.push(checker);

@@ -112,9 +112,9 @@ impl<P: Probe> Ssd<P> {
         self.mapping.has_room_for(how)
     }
 
-    /// Prepares a new drive that [`Ssd::has_room_for`] the data. Returns the number of logical pages, from page
-    /// 0 on of each set, that hold [`prepared_content`](crate::mapping::precondition::prepared_content), or
-    /// nothing where random writes have left one out.
+    /// Prepares a new drive that [`Ssd::has_room_for`] the data. Returns the number of logical pages that
+    /// hold data, of a drive of one set from page 0 on, else as many of each set; their content is
+    /// [`prepared_content`](crate::mapping::precondition::prepared_content).
     pub fn precondition(&mut self, how: &Precondition, seed: u64) -> u32 {
         self.mapping.precondition(how, seed)
     }

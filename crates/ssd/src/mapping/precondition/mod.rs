@@ -39,8 +39,7 @@ pub struct Precondition {
     /// The state to prepare: erased, written once in order, as after endless uniform random writes, or
     /// written at random in requests of 1 MiB until collection is about to begin (Sprinkler, section 5.9).
     pub state: PreparedState,
-    /// Share of the user capacity, of each set from its beginning, that holds data, in parts per million;
-    /// that is written to at random.
+    /// Share of the user capacity, of each set from its beginning, that holds data, in parts per million.
     pub fill: u32,
 }
 
@@ -55,7 +54,7 @@ impl Configure for Precondition {
         );
         visit.share(
             "fill",
-            "Share of the user capacity, from its beginning, that holds data, or is written to at random.",
+            "Share of the user capacity, from its beginning, that holds data.",
             &mut self.fill,
             0..=1_000_000,
         );
@@ -98,8 +97,8 @@ impl Mapping {
     }
 
     /// Prepares a new drive that [`Mapping::has_room_for`] the data. Returns the number of logical pages that
-    /// were written to, of a drive of one set from page 0 on, else as many of each set; their content is
-    /// [`prepared_content`], or nothing where random writes have left one out.
+    /// hold data, of a drive of one set from page 0 on, else as many of each set; their content is
+    /// [`prepared_content`].
     pub(crate) fn precondition(&mut self, how: &Precondition, seed: u64) -> u32 {
         let mut random = Stream::new(seed, "precondition");
         if how.state == PreparedState::Empty {

@@ -20,7 +20,8 @@ struct Written {
 
 impl Mapping {
     /// Writes to the first `pages` logical pages of a set, in requests of 1 MiB at random multiples of that,
-    /// until a plane has no more erased blocks than it keeps. A page that is never drawn stays unmapped.
+    /// until a plane has no more erased blocks than it keeps. Pages that are never drawn are written before
+    /// the others, in order, so that all hold data.
     pub(super) fn write_at_random(
         &mut self,
         planes: &[PlaneId],
@@ -32,32 +33,30 @@ impl Mapping {
             return;
         }
         let all = self.geometry.pages;
-        let capacities: Vec<u32> = planes
-            .iter()
-            .map(|&plane| self.ftl.free_blocks(plane).saturating_sub(self.free_blocks_at_rest(plane)) * all)
-            .collect();
-        let request = to_u32(REQUEST / self.geometry.page_bytes).clamp(1, pages);
-        let mut written: Vec<Option<Written>> = vec![None; pages as usize];
-        let mut counts = vec![0; planes.len()];
-        let (mut next, is_dynamic) = (0, self.ftl.allocator().is_dynamic());
-        'writing: loop {
-            let first = random.below_u32(pages / request) * request;
-            for page in first..first + request {
-                let turn = if is_dynamic { next } else { page as usize % planes.len() };
-                if counts[turn] == capacities[turn] {
-                    break 'writing;
-                }
-                written[page as usize] = Some(Written { turn: to_u32(turn), nth: counts[turn] });
-                counts[turn] += 1;
-                next = (turn + 1) % planes.len();
-            }
+        let free = |plane| self.ftl.free_blocks(plane).saturating_sub(self.free_blocks_at_rest(plane)) * all;
+        let mut room: Vec<u32> = planes.iter().map(|&plane| free(plane)).collect();
+        let width = planes.len();
+        let is_dynamic = self.ftl.allocator().is_dynamic();
+        if is_dynamic {
+            // The planes are written in turn, so that the smallest decides.
+            let least = room.iter().copied().min().unwrap_or(0);
+            room = vec![least * to_u32(width)];
+        }
+        let drawn = draw(pages, to_u32(REQUEST / self.geometry.page_bytes), &mut room, random);
+        let mut is_drawn = vec![false; pages as usize];
+        drawn.iter().for_each(|&page| is_drawn[page as usize] = true);
+        let others = (0..pages).filter(|&page| !is_drawn[page as usize]);
+        let mut written = vec![Written { turn: 0, nth: 0 }; pages as usize];
+        let mut counts = vec![0; width];
+        for (page, number) in others.chain(drawn).zip(0..) {
+            let turn = if is_dynamic { number % width } else { page as usize % width };
+            written[page as usize] = Written { turn: to_u32(turn), nth: counts[turn] };
+            counts[turn] += 1;
         }
         let mut of_planes: Vec<Vec<Option<u32>>> =
             counts.iter().map(|&count| vec![None; count as usize]).collect();
         for (page, at) in (0..).zip(&written) {
-            if let Some(at) = at {
-                of_planes[at.turn as usize][at.nth as usize] = Some(page);
-            }
+            of_planes[at.turn as usize][at.nth as usize] = Some(page);
         }
         for (&plane, of_plane) in planes.iter().zip(&of_planes) {
             for in_block in of_plane.chunks(all as usize) {
@@ -76,5 +75,31 @@ impl Mapping {
         }
         self.ftl.set_valid_pages(block, valid().map(|(offset, _)| offset));
         self.finish_block(plane, block, to_u32(pages.len()));
+    }
+}
+
+/// Pages of `pages` that are written in requests of `request` pages, in order, until there is no room for a
+/// page and for one of each page that is not drawn. `room` is that of all planes, or of each plane where the
+/// page decides on it.
+fn draw(pages: u32, request: u32, room: &mut [u32], random: &mut Stream) -> Vec<u32> {
+    let request = request.clamp(1, pages);
+    let width = room.len();
+    for page in 0..pages as usize {
+        room[page % width] = room[page % width].saturating_sub(1);
+    }
+    let mut is_drawn = vec![false; pages as usize];
+    let mut drawn = Vec::new();
+    loop {
+        let first = random.below_u32(pages / request) * request;
+        for page in first..first + request {
+            let room = &mut room[page as usize % width];
+            if std::mem::replace(&mut is_drawn[page as usize], true) {
+                if *room == 0 {
+                    return drawn;
+                }
+                *room -= 1;
+            }
+            drawn.push(page);
+        }
     }
 }
