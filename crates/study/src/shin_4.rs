@@ -212,7 +212,7 @@ of SWAN's section 3.5. Chips serve reads first, so that a read meets one erase a
 does not say what its drives' erases take.";
 
 const CONTROL: &str = "\
-Reads wait for other reads of the same chip: the same readers on two drives that nobody writes to, below, are \
+Reads wait for other reads of the same chip: the same readers on two drives without a writer, below, are \
 hardly better. Or for an erase where a drive had not come to rest when the token passed (counted below). A \
 read takes 132 µs on an idle drive; the paper's drives are not described.";
 

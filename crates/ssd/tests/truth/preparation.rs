@@ -62,8 +62,8 @@ fn the_first_writes_to_a_prepared_drive_cost_as_much_as_later_ones() {
 /// Pages of a request of 1 MiB on these drives.
 const MIB: u64 = (1 << 20) / 512;
 
-/// Pages in the order of writing: in requests of 1 MiB at random, until these and the pages that are not among
-/// them, which come first, are `all`.
+/// Pages in the order of writing: in requests of 1 MiB at random, until these and the pages that are not
+/// among them, which come first, are `all`.
 fn random_requests(pages: u64, all: u64) -> Vec<u64> {
     let mut random = Stream::new(7, "test.random-requests");
     let (mut drawn, mut others) = (Vec::new(), (0..pages).collect::<std::collections::BTreeSet<u64>>());

@@ -42,7 +42,7 @@ impl Mapping {
             let least = room.iter().copied().min().unwrap_or(0);
             room = vec![least * to_u32(width)];
         }
-        let drawn = draw(pages, to_u32(REQUEST / self.geometry.page_bytes), &mut room, random);
+        let drawn = draw(pages, &mut room, to_u32(REQUEST / self.geometry.page_bytes), random);
         let mut is_drawn = vec![false; pages as usize];
         drawn.iter().for_each(|&page| is_drawn[page as usize] = true);
         let others = (0..pages).filter(|&page| !is_drawn[page as usize]);
@@ -81,7 +81,7 @@ impl Mapping {
 /// Pages of `pages` that are written in requests of `request` pages, in order, until there is no room for a
 /// page and for one of each page that is not drawn. `room` is that of all planes, or of each plane where the
 /// page decides on it.
-fn draw(pages: u32, request: u32, room: &mut [u32], random: &mut Stream) -> Vec<u32> {
+fn draw(pages: u32, room: &mut [u32], request: u32, random: &mut Stream) -> Vec<u32> {
     let request = request.clamp(1, pages);
     let width = room.len();
     for page in 0..pages as usize {
