@@ -217,10 +217,10 @@ hardly better. Or for an erase where a drive had not come to rest when the token
 read takes 132 µs on an idle drive; the paper's drives are not described.";
 
 const BACKGROUND: &str = "\
-The drives of EPCH collect while they are idle, up to four erased blocks in each plane, and are always behind \
-that, since they are full. If they collect only when a write finds too few (device.gc.background = false), \
-collection stays within the epochs: 268 µs at 99 % and 1.02 times GCCTRL, in full at commit ebafed46. When the \
-dissertation's drives collect it does not say, beyond 'uncontrollable'.";
+The drives of EPCH collect while they are idle, up to four erased blocks in each plane, and are always \
+behind that, since they are full. If they collect only when a write finds too few (device.gc.background = \
+false), collection stays within the epochs: 268 µs at 99 % and 1.02 times GCCTRL, in full at commit \
+ebafed46. When the dissertation's drives collect it does not say, beyond 'uncontrollable'.";
 
 const SHORT: &str = "\
 Chips serve reads first here, and no program or copy of a page comes between: the longest wait is an erase, \

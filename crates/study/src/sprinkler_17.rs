@@ -196,10 +196,10 @@ fn claims(done: &[Measured], sizes: &[u64], drives: &[u32]) -> Vec<Row> {
     let amplification =
         run(Sprinkler, State::Fragmented, points[points.len() / 2]).figures.write_amplification();
     let harsher = format!(
-        "Collection begins with the run, at {amplification:.1} programs for each page of the host; the paper \
-         gives neither its spare space nor the mix and length of its load. Small requests under VAS leave most \
-         chips idle, which collect meanwhile. A request for all chips waits for each that collects, and holds \
-         up everything behind it. Under SPK3 chips have work of the host whenever they collect."
+        "Collection begins with the run, at {amplification:.1} programs for each page of the host; the \
+         paper gives neither its spare space nor the mix and length of its load. Small requests under VAS \
+         leave most chips idle, which collect meanwhile. An I/O request waits for each of its chips that \
+         collects, and holds up everything behind it."
     );
     let (full, stale) = (State::Fragmented, State::NotReaddressed);
     let readdressed_gain =

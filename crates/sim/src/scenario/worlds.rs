@@ -74,8 +74,8 @@ impl Scenario {
         if !self.array.layout.is_in_place() {
             if how.state == PreparedState::Random {
                 return Err(InputError::Drive(BadValue::new(
-                    "precondition.state = \"random\" is not for an array that writes a log, which is prepared \
-                     by writing to it; set it to \"steady\" or \"sequential\"",
+                    "precondition.state = \"random\" is not for an array that writes a log, which is \
+                     prepared by writing to it; set it to \"steady\" or \"sequential\"",
                 )));
             }
             let fill = (how.state != PreparedState::Empty).then(|| array.fill(how, self.seed));
