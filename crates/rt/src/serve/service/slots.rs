@@ -76,7 +76,7 @@ impl<D: Steered> Service<D> {
         if connection.is_none() && *with_drive == 0 {
             assert_eq!(*held, 0, "who is gone holds nothing");
             self.slots.remove(slot);
-            if self.slots.len() == 0 {
+            if self.slots.is_empty() {
                 trim_heap();
             }
         }
