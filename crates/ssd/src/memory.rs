@@ -17,10 +17,19 @@ impl SsdConfig {
             _ => logical * u64::from(how.fill) / 1_000_000,
         };
         // Where a page is, the content of its spare area, and the fingerprint; and which page goes to which
-        // plane while a steady state is made.
-        let deals = how.state == PreparedState::Steady && self.ftl.mapping == MappingLevel::Page;
-        let words = 2 + u64::from(content) + u64::from(deals);
-        self.geometry.block_count() * block + filled * words * size_of::<u32>() as u64
+        // plane while a steady state is made, or where it was written last while a random one is.
+        let making = match (how.state, self.ftl.mapping) {
+            (PreparedState::Steady, MappingLevel::Page) => 1,
+            (PreparedState::Random, _) => 2,
+            _ => 0,
+        };
+        // Three words for each write that makes a random state.
+        let writes = match how.state {
+            PreparedState::Random => self.geometry.block_count() * u64::from(self.geometry.pages) * 3,
+            _ => 0,
+        };
+        let words = filled * (2 + u64::from(content) + making) + writes;
+        self.geometry.block_count() * block + words * size_of::<u32>() as u64
     }
 }
 
@@ -39,5 +48,7 @@ mod tests {
         assert_eq!(least(PreparedState::Sequential, 1_000_000, false) - empty, pages * 8);
         assert_eq!(least(PreparedState::Sequential, 500_000, true) - empty, pages / 2 * 12);
         assert_eq!(least(PreparedState::Steady, 1_000_000, true) - empty, pages * 16);
+        let written = config.geometry.block_count() * u64::from(config.geometry.pages);
+        assert_eq!(least(PreparedState::Random, 1_000_000, true) - empty, pages * 20 + written * 12);
     }
 }
