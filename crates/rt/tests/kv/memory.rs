@@ -2,6 +2,7 @@
 
 use crate::kv::threads::told;
 use crate::kv::{Client, Harness, SMALL, hit, memory_drive, set, value};
+use crate::memory_of_process;
 use std::io::{ErrorKind, Write};
 use tailcut_base::Nanos;
 use tailcut_host::kv::Settings;
@@ -125,14 +126,6 @@ fn who_half_sends_values_takes_what_there_is_for_clients_and_others_are_served()
     }
 }
 
-/// Resident memory of this process, in bytes.
-fn resident() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").expect("Linux tells");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("it is there");
-    let kib: u64 = line.trim().trim_end_matches(" kB").parse().expect("a number");
-    kib << 10
-}
-
 /// Upper bound of a server's memory, as in `tailcut serve kv --help` and the documentation.
 fn most_memory(threads: u32, clients: u64) -> u64 {
     (64 << 20)
@@ -172,12 +165,22 @@ fn hostile_clients_of_a_process() {
         }
         good.say("mn\r\n", "MN\r\n");
         let most = most_memory(threads, number + 2);
-        assert!(resident() <= most, "{} MiB instead of {}", resident() >> 20, most >> 20);
+        assert!(
+            memory_of_process("VmHWM") <= most,
+            "{} MiB instead of {}",
+            memory_of_process("VmHWM") >> 20,
+            most >> 20
+        );
     }
     for _ in 0..3 {
         check_service(&mut good);
         let most = most_memory(threads, bad.len() as u64 + 1);
-        assert!(resident() <= most, "{} MiB instead of {}", resident() >> 20, most >> 20);
+        assert!(
+            memory_of_process("VmHWM") <= most,
+            "{} MiB instead of {}",
+            memory_of_process("VmHWM") >> 20,
+            most >> 20
+        );
     }
     harness.stop();
 }

@@ -1,5 +1,6 @@
 //! Misbehaving clients: others are not affected, and acknowledged writes are kept.
 
+use crate::memory_of_process;
 use crate::serving::{Harness, header, patient, use_it};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -225,7 +226,7 @@ fn memory_of_clients_that_have_left_goes_back_to_the_system() {
 fn clients_of_a_process_leave() {
     let harness = Harness::new(Limits { memory: 512 << 20, ..patient() });
     drop(harness.client());
-    let before = resident();
+    let before = memory_of_process("VmRSS");
     let mut hogs: Vec<UnixStream> = (0..8).map(|_| transmitting(&harness)).collect();
     let mut good = harness.client();
     for hog in &mut hogs {
@@ -244,23 +245,15 @@ fn clients_of_a_process_leave() {
         }
     }
     drop(good);
-    let held = resident();
+    let held = memory_of_process("VmRSS");
     assert!(held > before + (64 << 20), "{} MiB are held after {}", held >> 20, before >> 20);
     drop(hogs);
     for _ in 0..100_000 {
         // The server has noticed by then that the others are gone, and this one leaves last.
         drop(harness.client());
-        if resident() < before + (32 << 20) {
+        if memory_of_process("VmRSS") < before + (32 << 20) {
             return;
         }
     }
-    panic!("{} MiB are left of {}, after {}", resident() >> 20, held >> 20, before >> 20);
-}
-
-/// Resident memory of this process, in bytes.
-fn resident() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").expect("the system is Linux");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it is there");
-    let kib: u64 = line.trim().trim_end_matches(" kB").parse().expect("a number");
-    kib << 10
+    panic!("{} MiB are left of {}, after {}", memory_of_process("VmRSS") >> 20, held >> 20, before >> 20);
 }

@@ -5,10 +5,10 @@ use crate::writer::{Writer, uniform};
 use tailcut_base::config::Choice;
 use tailcut_base::ids::Id;
 use tailcut_base::random::Stream;
-use tailcut_ssd::SsdConfig;
 use tailcut_ssd::config::{Allocation, MappingLevel, VictimPolicy};
 use tailcut_ssd::flash::{LogicalPage, PlaneId};
 use tailcut_ssd::precondition::PreparedState;
+use tailcut_ssd::{Precondition, Preset, Ssd, SsdConfig};
 
 /// The Kolmogorov-Smirnov distance of two samples with values up to `most`.
 fn distance(a: &[u32], b: &[u32], most: u32) -> f64 {
@@ -62,9 +62,10 @@ fn the_first_writes_to_a_prepared_drive_cost_as_much_as_later_ones() {
 /// Pages of a request of 1 MiB on these drives.
 const MIB: u64 = (1 << 20) / 512;
 
-/// Pages in the order of writing: in requests of 1 MiB at random, until these and the pages that are not
-/// among them, which come first, are `all`.
-fn random_requests(pages: u64, all: u64) -> Vec<u64> {
+/// Pages of a drive in the order of writing: in requests of 1 MiB at random, until these and the pages that
+/// are not among them, which come first, are `all`.
+fn random_requests(drive: &Writer, all: u64) -> Vec<u64> {
+    let pages = drive.pages();
     let mut random = Stream::new(7, "test.random-requests");
     let (mut drawn, mut others) = (Vec::new(), (0..pages).collect::<std::collections::BTreeSet<u64>>());
     while ((drawn.len() + others.len()) as u64) < all {
@@ -88,7 +89,7 @@ fn a_drive_prepared_at_random_is_one_that_was_written_at_random() {
         if allocation == Allocation::Dynamic {
             let mut written = Writer::new(&config, PreparedState::Empty, 2);
             let used = u64::from((config.geometry.blocks - config.gc.low) * config.geometry.pages);
-            let mut order = random_requests(pages, used * planes).into_iter();
+            let mut order = random_requests(&written, used * planes).into_iter();
             let figures = written.write(used * planes, |_| (order.next().expect("as many as that"), 0));
             assert_eq!(figures.counts.programmed_gc, 0, "collection is about to begin");
             let counts = [&built, &written].map(|writer| writer.ssd.valid_pages_of_full_blocks());
@@ -102,6 +103,16 @@ fn a_drive_prepared_at_random_is_one_that_was_written_at_random() {
         built.ssd.check();
         let next = built.write(u64::from(config.geometry.pages) * planes, uniform(pages));
         assert!(next.counts.erases > 0, "{allocation}: collection had not been about to begin");
+    }
+}
+
+#[test]
+fn the_random_state_is_refused_where_pages_are_not_mapped_one_by_one() {
+    let how = Precondition { state: PreparedState::Random, fill: 1_000_000 };
+    let by_block = small(MappingLevel::Block, Allocation::Dynamic, VictimPolicy::Greedy);
+    for config in [by_block, Preset::Pm9a3.config()] {
+        let refused = Ssd::new(&config, 1, false).has_room_for(&how).expect_err("it has no such state");
+        assert!(refused.message.contains("set it to \"steady\""), "{refused}");
     }
 }
 

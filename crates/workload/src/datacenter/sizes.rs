@@ -100,6 +100,13 @@ mod tests {
     }
 
     #[test]
+    fn requests_are_what_a_queue_entry_tracks_unless_their_mean_is_more() {
+        let most = |mean| drawn(mean, 1 << 20, 100_000).into_iter().max();
+        assert_eq!(most(41_548.0), Some(256), "reads of proj2");
+        assert!(most(477_400.0) > Some(256), "writes of msnfs3");
+    }
+
+    #[test]
     fn sizes_are_geometric() {
         // A mean of two units: each further unit with a probability of 1/2.
         let sizes = drawn(8192.0, 1 << 20, 65_536);
