@@ -3,6 +3,7 @@
 use super::interval::Interval;
 use super::shin::{self, FILLED, MODES, Mode, ONE_AT_A_TIME, bandwidth, prepared_as_told, run};
 use super::{Basis, NO_CAUSE, Options, Row, Study};
+use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::{Nanos, Op};
 use tailcut_host::array::token_scheduling::EpochFigures;
 use tailcut_host::array::{ArrayConfig, LayoutKind};
@@ -177,8 +178,10 @@ fn between_modes(done: &[Measured], rows: &[Row]) -> Vec<Row> {
         Row::new(case, format!("read latency, {percentile} %"), "x", ratio)
     };
     let [mix, epoch, control] = MODES.map(Mode::name);
-    let order =
-        |percentile: f64, cases: &[&str]| Row::order(rows, &format!("read latency, {percentile} %"), cases);
+    let order = |percentile: f64, cases: &[&str]| {
+        let quantity = format!("read latency, {percentile} %");
+        Row::resolved_order(rows, &quantity, cases, LatencyHistogram::ERROR_BOUND)
+    };
     vec![
         ratio("MIX / GCCTRL", Mode::Mix, LAST).paper(38.0).explain(MIX),
         ratio("EPCH / GCCTRL", Mode::Epoch, LAST).paper(4.2).explain(EPOCH),

@@ -104,13 +104,13 @@ const ALONE: &str = "the storage alone";
 fn orders(rows: &[Row]) -> Vec<Row> {
     let case = |mode: Mode| format!("{}, {}, with server", mode.name(), MAIN_MIX.name());
     let [mix, epoch, control] = MODES.map(case);
-    let order = |quantity: String, cases: [&str; 3]| Row::order(rows, &quantity, &cases).explain(SERVER);
-    let mut orders = vec![order("operations".into(), [&control, &epoch, &mix])];
+    let mut orders = vec![Row::order(rows, "operations", &[&control, &epoch, &mix]).explain(SERVER)];
     for percentile in PERCENTILES {
         let quantity = format!("latency, {percentile} %");
         let cases: [&str; 3] =
             if percentile == 95.0 { [&mix, &control, &epoch] } else { [&mix, &epoch, &control] };
-        orders.push(order(quantity, cases));
+        let order = Row::resolved_order(rows, &quantity, &cases, LatencyHistogram::ERROR_BOUND);
+        orders.push(order.explain(SERVER));
     }
     orders
 }

@@ -72,6 +72,7 @@ impl Study for TimeBreakdown {
                 let row = Row::new(format!("all{}", pace.suffix()), quantity, "share", saving(than, pace))
                     .paper(paper)
                     .effect()
+                    .saving()
                     .explain(queue_decides(paper, short, deep));
                 read_at(row, SMALL, pace)
             };

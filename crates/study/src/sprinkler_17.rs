@@ -205,7 +205,7 @@ fn claims(done: &[Measured], sizes: &[u64], drives: &[u32]) -> Vec<Row> {
     let readdressed_gain =
         row("bandwidth, readdressing / none, geometric mean", "x", gain(full, Sprinkler, stale));
     let lost_of = |name: &str, which: &str, measured: f64| {
-        row(&format!("bandwidth lost to collection, {name}, {which}"), "share", measured).effect()
+        row(&format!("bandwidth lost to collection, {name}, {which}"), "share", measured).effect().saving()
     };
     let gained = |name: &str, than: CommitPolicy| {
         let quantity = format!("bandwidth under collection, SPK3 / {name}, geometric mean");

@@ -99,8 +99,9 @@ impl Notes {
 
 const LEGEND: &str = "\
 A figure is to be equalled within a quarter (±25 %), unless a sign marks a bound. Changes are compared as \
-changes. `~` marks a figure that the paper does not print. Figures in parentheses are those that the \
-scenario was made from, verdicts in parentheses are not counted.\n";
+changes, savings of more than half by what remains. Percentiles that the histogram cannot tell apart are a \
+tie, which counts as not holding. `~` marks a figure that the paper does not print. Figures in parentheses \
+are those that the scenario was made from, verdicts in parentheses are not counted.\n";
 
 #[cfg(test)]
 mod tests {

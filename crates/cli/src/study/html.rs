@@ -127,7 +127,7 @@ pub fn measured_cell(row: &Row) -> String {
 
 /// Whether the claim holds, in a word; which reading it is, where that is not the main one.
 pub fn verdict_cell(row: &Row) -> String {
-    match verdict(row.is_counted(), row.holds()).as_str() {
+    match verdict(row).as_str() {
         "-" => "–".into(),
         word if row.reading() == MAIN => word.into(),
         word => format!("{word} {}", row.reading()),

@@ -83,7 +83,7 @@ fn rows(study: &Table, notes: &[&str], tone: ColorMode) -> String {
             paper(row),
             show(row.measured),
             row.ratio.map_or(String::from("-"), |ratio| format!("{ratio:.2}")),
-            verdict(row.is_counted(), row.holds()),
+            verdict(row),
             show(row.limit),
             number(row, notes),
         ]));
@@ -136,13 +136,15 @@ pub fn claimed(figure: String, sense: Option<Sense>, basis: Option<Basis>) -> St
 }
 
 /// Whether a claim holds: in parentheses if it does not count.
-pub fn verdict(counted: bool, holds: Option<bool>) -> String {
-    match (counted, holds) {
+pub fn verdict(row: &Row) -> String {
+    match (row.is_counted(), row.holds()) {
         (true, Some(true)) => "yes".into(),
         (true, Some(false)) => "no".into(),
+        (true, None) if row.is_tied() => "tie".into(),
         (true, None) => "not measured".into(),
         (false, Some(true)) => "(yes)".into(),
         (false, Some(false)) => "(no)".into(),
+        (false, None) if row.is_tied() => "(tie)".into(),
         (false, None) => "-".into(),
     }
 }
@@ -218,6 +220,16 @@ mod tests {
         fn rows(&self, _: &Options, _: &[Measured]) -> Vec<Row> {
             Vec::new()
         }
+    }
+
+    #[test]
+    fn a_bound_missed_by_less_than_can_be_told_is_a_tie() {
+        let tie = Row::new("a", "latency, 99 %", "x", 1.0005).at_most(1.0).resolved(0.002);
+        assert_eq!(
+            (verdict(&tie), verdict(&tie.clone().of_reading("another"))),
+            ("tie".into(), "(tie)".into())
+        );
+        assert_eq!(verdict(&Row::new("a", "latency, 99 %", "x", None).at_most(1.0)), "not measured");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The rows of a study: the paper's figure, ours, their ratio, and why they differ.
 
+mod order;
+
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -67,6 +69,13 @@ pub struct Row {
     sense: Option<Sense>,
     /// Whether the claim is a change: a factor counts from 1 (0.93 x is - 7 %), a share as it is.
     effect: bool,
+    /// Whether the figure is a share of something that was saved or lost; left out if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    saving: bool,
+    /// Whether figures are too close to tell them apart: those of an order, while the others are in order, or
+    /// a bound and what misses it; left out if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    tied: bool,
     /// Which reading of the paper the figure belongs to: [`MAIN`], or the name of another one.
     reading: String,
     /// Whether the claim is counted: not an input, and of the main reading.
@@ -76,9 +85,10 @@ pub struct Row {
     pub basis: Option<Basis>,
     /// The figure that the simulation gave; `None` if nothing could be measured.
     pub measured: Option<f64>,
-    /// Ours over the paper's; of an effect, our change over the paper's.
+    /// Ours over the paper's; of an effect, our change over the paper's; of a saving above one half, what
+    /// remains here over what remains in the paper.
     pub ratio: Option<f64>,
-    /// Whether the claim holds; `None` without a claim, or where nothing could be measured.
+    /// Whether the claim holds; `None` without a claim, where nothing could be measured, or for a tie.
     holds: Option<bool>,
     /// What physics allows for the case, where that is known.
     pub limit: Option<f64>,
@@ -104,6 +114,8 @@ impl Row {
             paper: None,
             sense: None,
             effect: false,
+            saving: false,
+            tied: false,
             reading: MAIN.into(),
             counted: false,
             basis: None,
@@ -114,33 +126,6 @@ impl Row {
             note: None,
             is_remarked: false,
         }
-    }
-
-    /// The claim that the figures of these cases fall in the order in which they are given. The figures are
-    /// those of `rows`; two that are equal are not in order. Counts the pairs of neighbours that are.
-    ///
-    /// # Panics
-    /// If one of the cases has no row with this quantity.
-    pub fn order(rows: &[Row], quantity: &str, cases: &[&str]) -> Row {
-        let of = |case: &str| {
-            let found = rows.iter().find(|row| row.case == case && row.quantity == quantity);
-            found.unwrap_or_else(|| panic!("'{case}' has no '{quantity}'")).measured
-        };
-        let figures: Vec<Option<f64>> = cases.iter().map(|case| of(case)).collect();
-        let pairs = cases.len().saturating_sub(1) as f64;
-        let in_order = |pair: &[Option<f64>]| Some(pair[0]? > pair[1]?);
-        let verdicts: Option<Vec<bool>> = figures.windows(2).map(in_order).collect();
-        let count = |verdicts: &Vec<bool>| verdicts.iter().filter(|holds| **holds).count() as f64;
-        let row =
-            Row::new(cases.join(" > "), format!("order: {quantity}"), "pairs", verdicts.as_ref().map(count));
-        let broken: Vec<String> = cases
-            .windows(2)
-            .zip(verdicts.unwrap_or_default())
-            .filter(|(_, holds)| !holds)
-            .map(|(pair, _)| format!("{} > {}", pair[0], pair[1]))
-            .collect();
-        let row = row.claim(Sense::Order, Some(pairs));
-        if broken.is_empty() { row } else { row.remark(&format!("Not so: {}.", broken.join(", "))) }
     }
 
     /// With the paper's figure, which ours is to equal within a quarter (0.75 to 1.25 times it); `None` where
@@ -169,6 +154,24 @@ impl Row {
     pub fn effect(mut self) -> Row {
         self.effect = true;
         self.judged()
+    }
+
+    /// Marks the figure as a share of something that was saved or lost, which can be no more than all of it.
+    /// Of a paper's figure above one half what remains is compared: a quarter more than 86 % could not be
+    /// missed.
+    pub fn saving(mut self) -> Row {
+        self.saving = true;
+        self.judged()
+    }
+
+    /// Marks the figure as one that is off by up to the share `error` of itself, as a ratio of percentiles
+    /// is. A bound that it misses by no more is a tie, without a verdict. Comes after the bound.
+    pub fn resolved(mut self, error: f64) -> Row {
+        let is_bound = matches!(self.sense, Some(Sense::AtLeast | Sense::AtMost));
+        let is_close = |(ours, theirs): (f64, f64)| (ours - theirs).abs() <= error * ours.abs();
+        self.tied = is_bound && self.is_off() && self.measured.zip(self.paper).is_some_and(is_close);
+        let row = self.judged();
+        if row.tied { row.remark("Too close to tell.") } else { row }
     }
 
     /// Names a reading of the paper that is not the main one (`docs/decisions/how-we-read-*.md`): its claims
@@ -232,6 +235,11 @@ impl Row {
         self.holds
     }
 
+    /// Whether figures are too close to tell them apart, so that there is no verdict.
+    pub fn is_tied(&self) -> bool {
+        self.tied
+    }
+
     /// Whether the paper's claim does not hold.
     pub fn is_off(&self) -> bool {
         self.holds == Some(false)
@@ -239,7 +247,12 @@ impl Row {
 
     /// What follows from the figures: ratio, verdict, whether it counts.
     fn judged(mut self) -> Row {
-        let compared = |figure: f64| if self.effect && self.unit != "share" { figure - 1.0 } else { figure };
+        let remains = self.saving && self.sense == Some(Sense::Equal) && self.paper > Some(0.5);
+        let compared = |figure: f64| match self.effect && self.unit != "share" {
+            _ if remains => 1.0 - figure,
+            true => figure - 1.0,
+            false => figure,
+        };
         let both = self.measured.zip(self.paper).map(|(ours, theirs)| (compared(ours), compared(theirs)));
         self.ratio = both.map(|(ours, theirs)| ours / theirs).filter(|ratio| ratio.is_finite());
         self.holds = self.sense.zip(both).map(|(sense, (ours, theirs))| match sense {
@@ -248,6 +261,7 @@ impl Row {
             Sense::AtLeast | Sense::Order => ours >= theirs,
             Sense::AtMost => ours <= theirs,
         });
+        self.holds = self.holds.filter(|_| !self.tied);
         self.counted = self.sense.is_some() && self.reading == MAIN && self.basis != Some(Basis::Input);
         self
     }
@@ -263,7 +277,7 @@ pub enum Sense {
     AtLeast,
     /// The measured figure must not be higher.
     AtMost,
-    /// Figures of other rows fall in an order; see [`Row::order`].
+    /// Figures of other rows fall in an order; see [`Row::order`] and [`Row::resolved_order`].
     Order,
 }
 
@@ -349,24 +363,29 @@ mod tests {
     }
 
     #[test]
-    fn an_order_follows_from_other_rows_and_a_tie_is_none() {
-        let row = |case: &str, measured| Row::new(case, "bandwidth", "B/s", measured);
-        let rows = [row("a", Some(3.0)), row("b", Some(2.0)), row("c", Some(2.0)), row("d", None)];
-        let order = |cases: &[&str]| Row::order(&rows, "bandwidth", cases);
-        assert_eq!(order(&["a", "b"]).holds, Some(true));
-        assert_eq!(order(&["b", "a"]).holds, Some(false));
-        let tie = order(&["a", "b", "c"]);
-        assert_eq!((tie.holds, tie.measured, tie.paper), (Some(false), Some(1.0), Some(2.0)));
-        assert_eq!((&*tie.case, tie.note.as_deref()), ("a > b > c", Some("Not so: b > c.")));
-        assert_eq!((order(&["a", "d"]).holds, order(&["a", "d"]).counted), (None, true));
-        let unexplained = Table::new("t", 1, true, vec![order(&["b", "a"])]);
-        assert_eq!(unexplained.unexplained().len(), 1, "which pair it is explains nothing");
+    fn a_bound_missed_by_less_than_its_figure_is_exact_to_is_a_tie() {
+        let row = |measured: f64| Row::new("a", "b", "x", measured);
+        let tie = row(1.000_66).at_most(1.0).resolved(0.002).explain("because");
+        assert_eq!((tie.holds, tie.is_tied(), tie.is_off()), (None, true, false));
+        assert_eq!(tie.note.as_deref(), Some("Too close to tell."));
+        assert_eq!(row(1.01).at_most(1.0).resolved(0.002).holds, Some(false));
+        assert_eq!(row(0.9985).at_least(1.0).resolved(0.002).holds, None);
+        assert_eq!(row(1.000_66).paper(1.0).resolved(0.002).holds, Some(true), "has a tolerance");
+        for meets in [1.0, 0.9995, 0.5] {
+            assert_eq!(row(meets).at_most(1.0).resolved(0.002).holds, Some(true), "{meets} meets it");
+        }
     }
 
     #[test]
-    #[should_panic(expected = "'e' has no 'bandwidth'")]
-    fn an_order_of_cases_that_were_not_run_is_a_bug() {
-        Row::order(&[], "bandwidth", &["e"]);
+    fn a_saving_above_one_half_is_compared_by_what_remains() {
+        let row = |measured: f64, paper: f64| Row::new("a", "b", "share", measured).paper(paper).saving();
+        assert_eq!(row(0.995, 0.86).holds, Some(false), "0.5 % remain, and not 14 %");
+        assert_eq!(row(0.995, 0.86).ratio.map(|ratio| (ratio * 1e3).round()), Some(36.0));
+        assert_eq!((row(0.88, 0.86).holds, row(0.82, 0.86).holds), (Some(true), Some(false)));
+        assert_eq!((row(0.55, 0.46).holds, row(0.6, 0.46).holds), (Some(true), Some(false)), "as a share");
+        assert_eq!(row(1.0, 1.0).holds, Some(true));
+        let bound = Row::new("a", "b", "share", 0.6).at_least(0.566).saving();
+        assert_eq!(bound.holds, Some(true), "a bound is one of the share");
     }
 
     #[test]
