@@ -179,7 +179,7 @@ impl Load {
         find(done, &(self.label(Sprinkler, chips, pace) + step.suffix()))
     }
 
-    fn label(&self, policy: CommitPolicy, chips: u32, pace: Pace) -> String {
+    pub(super) fn label(&self, policy: CommitPolicy, chips: u32, pace: Pace) -> String {
         let pace = match pace {
             Pace::Saturated => "saturated",
             Pace::Deep => "deep-queue",

@@ -44,6 +44,7 @@ mod sprinkler_15;
 mod sprinkler_16;
 mod sprinkler_17;
 mod sprinkler_6;
+mod sprinkler_switch;
 mod swan;
 mod swan_1;
 mod swan_12;

@@ -1,5 +1,7 @@
 //! Sprinkler, figures 10 and 12: bandwidth, requests per second, latency and queue stall time.
 
+mod by_workload;
+
 use super::evaluation::{
     BEYOND, Load, Pace, QUEUES, SMALL, Step, device_latency_ns, geometric_mean, least, loads, mean, most,
     queue_decides, read_at, saved, table_1,
@@ -56,6 +58,7 @@ impl Study for Performance {
                     runs.extend(QUEUES.map(|pace| load.run_beyond(options, SMALL, pace, step)));
                 }
             }
+            runs.extend(by_workload::runs(options));
             return runs;
         }
         if done.iter().any(|measured| measured.label.ends_with("/carried")) {
@@ -86,7 +89,7 @@ impl Study for Performance {
         }
         rows.extend(weaknesses(done));
         rows.extend(gained(done));
-        rows.extend(by_workload(done));
+        rows.extend(by_workload::rows(done));
         rows.extend(stalls(done));
         rows.extend(series(done));
         for step in Step::ALL {
@@ -152,7 +155,8 @@ fn gains(done: &[Measured], load: &Load) -> Vec<Row> {
 fn latencies(done: &[Measured], chips: u32) -> Vec<Row> {
     let loads = &table_1();
     let case = format!("{chips} chips, all");
-    let row = |quantity: &str, measured: f64| Row::new(case.clone(), quantity, "share", measured).effect();
+    let row =
+        |quantity: &str, measured: f64| Row::new(case.clone(), quantity, "share", measured).effect().saving();
     let drive = |load: &Load| shorter(done, load, Vas, chips);
     let whole = |load: &Load| {
         let latency = |policy| load.carried(done, policy, chips).mean_latency_ns();
@@ -180,7 +184,7 @@ fn latencies(done: &[Measured], chips: u32) -> Vec<Row> {
         claim(
             row("queue stall saved against VAS", saved(stalled(Vas), stalled(Sprinkler)))
                 .paper(0.86)
-                .explain(FEW_PAGES),
+                .explain(LITTLE_STALL),
         ),
     ]
 }
@@ -243,8 +247,9 @@ fn weaknesses(done: &[Measured]) -> Vec<Row> {
 /// loads.
 fn series(done: &[Measured]) -> Vec<Row> {
     let saturated = |policy| device_latency_ns(SERIES.saturated(done, policy, SMALL));
-    let row =
-        |quantity: &str, measured: f64| Row::new("msnfs1, 64 chips", quantity, "share", measured).effect();
+    let row = |quantity: &str, measured: f64| {
+        Row::new("msnfs1, 64 chips", quantity, "share", measured).effect().saving()
+    };
     let at_saturation = |than| saved(saturated(than), saturated(Sprinkler));
     let deep = |policy| SERIES.deep(done, policy, SMALL).bandwidth();
     let shown = |(name, policy): (&str, CommitPolicy)| {
@@ -307,49 +312,6 @@ fn gained(done: &[Measured]) -> Vec<Row> {
     ]
 }
 
-/// Claims of section 5.2 about single workloads.
-fn by_workload(done: &[Measured]) -> Vec<Row> {
-    let all = table_1();
-    let among = |names: &[&str]| -> (Vec<Load>, Vec<Load>) {
-        all.iter().cloned().partition(|load| names.contains(&load.name().as_str()))
-    };
-    let iops = |load: &Load, policy| load.saturated(done, policy, SMALL).iops();
-    let gain = |loads: &[Load], of, than| geometric_mean(loads, |load| iops(load, of) / iops(load, than));
-    let row = |case: &str, quantity: &str, measured: f64| Row::new(case, quantity, "x", measured);
-    let (local, others) = among(&["cfs3", "cfs4", "msnfs2", "msnfs3"]);
-    let more = gain(&local, Sprinkler, Vas) / gain(&others, Sprinkler, Vas);
-    let (random, larger) = among(&["cfs1", "msnfs0", "msnfs1", "proj0", "proj1"]);
-    let less = gain(&random, Sprinkler, Vas) / gain(&larger, Sprinkler, Vas);
-    let (proj2, _) = among(&["proj2"]);
-    let mut rows = vec![
-        row("cfs3, cfs4, msnfs2, msnfs3", "SPK3 / VAS, over that of the others", more)
-            .at_least(1.0)
-            .explain(NO_CAUSE),
-        row(RANDOM, "SPK3 / VAS, over that of the others", less).at_most(1.0).explain(NO_CAUSE),
-    ];
-    for (name, policy) in [("SPK2", Rios), ("SPK3", Sprinkler)] {
-        for (than, base) in [("VAS", Vas), ("PAS", Pas)] {
-            let quantity = format!("requests, {name} / {than}, geometric mean");
-            rows.push(row(RANDOM, &quantity, gain(&random, policy, base)).paper(2.0).explain(NO_CAUSE));
-        }
-    }
-    rows.push(
-        row("proj2", "requests, SPK1 / SPK2", gain(&proj2, Faro, Rios)).at_least(1.0).explain(NO_CAUSE),
-    );
-    rows.push(
-        row("proj2", "requests, SPK3 / PAS", gain(&proj2, Sprinkler, Pas)).paper(2.0).explain(NO_CAUSE),
-    );
-    let slow = ["cfs3", "proj0", "proj1"].map(|name| among(&[name]).0.remove(0));
-    let is_slower = |load: &&Load| latency(done, load, Faro, SMALL) > latency(done, load, Pas, SMALL);
-    let count = slow.iter().filter(is_slower).count() as f64;
-    rows.push(
-        Row::new("cfs3, proj0, proj1", "SPK1 has longer latencies than PAS", "workloads", count)
-            .at_least(3.0)
-            .explain(NO_CAUSE),
-    );
-    rows
-}
-
 /// Queue stall of all workloads together: every SPK has less of it.
 fn stalls(done: &[Measured]) -> Vec<Row> {
     let total = |policy| table_1().iter().map(|load| stall(done, load, policy, SMALL)).sum::<f64>() * 1e-9;
@@ -364,9 +326,6 @@ fn stalls(done: &[Measured]) -> Vec<Row> {
     }
     rows
 }
-
-/// Workloads of "mostly small random requests".
-const RANDOM: &str = "cfs1, msnfs0, msnfs1, proj0, proj1";
 
 const LATENCY: &str = "mean latency in the drive, at 90 % of VAS's load";
 
@@ -399,3 +358,8 @@ curves were taken.";
 const FEW_PAGES: &str = "\
 At the load that VAS carries on that many chips the 32 requests in its queue rarely collide, so there is \
 less for SPK3 to save; what remains is the program of the last page of each request.";
+
+const LITTLE_STALL: &str = "\
+The load decides: at nine tenths of what VAS carries SPK3's queue is hardly ever full. On 64 chips 0.5 % of \
+VAS's stall remains there, 4.5 % at twice what VAS carries, 10 % at three times, 29 % at five times; in the \
+paper it is 14 %, at a load that it does not give. Figures of the full form.";
