@@ -7,6 +7,8 @@ use super::pareset::{
 use super::{NO_CAUSE, Options, Row, Study};
 use tailcut_sim::measured::{Measured, Run, find};
 
+use tailcut_base::Nanos;
+use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::quantity::show_count;
 use tailcut_workload::config::{ArrivalKind, PaceKind};
 
@@ -22,6 +24,8 @@ enum Reading {
     Once,
     /// As [`Reading::Job`], behind the write buffer of the drive.
     Buffered,
+    /// As [`Reading::Job`], and reads go before other work of a chip for up to a second.
+    Patient,
     /// This many requests a second.
     Paced(u64),
 }
@@ -30,7 +34,7 @@ enum Reading {
 const RATES: [u64; 3] = [1000, 2000, 4000];
 
 fn readings() -> Vec<Reading> {
-    let fixed = [Reading::Job, Reading::Once, Reading::Buffered];
+    let fixed = [Reading::Job, Reading::Once, Reading::Buffered, Reading::Patient];
     fixed.into_iter().chain(RATES.map(Reading::Paced)).collect()
 }
 
@@ -40,6 +44,7 @@ impl Reading {
             Reading::Job => format!("job/{}", combination.label),
             Reading::Once => format!("once/{}", combination.label),
             Reading::Buffered => format!("buffered/{}", combination.label),
+            Reading::Patient => format!("patient/{}", combination.label),
             Reading::Paced(rate) => format!("paced-{rate}/{}", combination.label),
         }
     }
@@ -49,6 +54,7 @@ impl Reading {
             Reading::Job => combination.name.to_string(),
             Reading::Once => format!("{}, once", combination.name),
             Reading::Buffered => format!("{}, buffered", combination.name),
+            Reading::Patient => format!("{}, patient", combination.name),
             Reading::Paced(rate) => format!("{}, {} requests/s", combination.name, show_count(rate as f64)),
         }
     }
@@ -59,6 +65,7 @@ impl Reading {
             Reading::Job => None,
             Reading::Once => Some("each operation reset at most once".into()),
             Reading::Buffered => Some("behind a write buffer".into()),
+            Reading::Patient => Some("erases wait up to 1 s".into()),
             Reading::Paced(rate) => Some(format!("{} requests/s", show_count(rate as f64))),
         }
     }
@@ -72,6 +79,7 @@ impl Reading {
             Reading::Job => {}
             Reading::Once => scenario.device.preempt.resets = 1,
             Reading::Buffered => scenario.device.buffer.size = buffer,
+            Reading::Patient => scenario.device.schedule.write_patience = Nanos::secs(1),
             Reading::Paced(rate) => {
                 let workload = &mut scenario.workload;
                 (workload.pace, workload.arrivals) = (PaceKind::Open, ArrivalKind::Poisson);
@@ -158,10 +166,11 @@ impl Compared<'_> {
             row(RESET_PROGRAMS, "99.99 % / W-S & E-S", worst(RESET_PROGRAMS, SUSPEND))
                 .paper(1.0)
                 .effect()
-                .explain(NO_CAUSE),
+                .explain(PATIENCE),
             row(RESET_ERASES, "99.99 % / W-S & E-S", worst(RESET_ERASES, SUSPEND))
                 .at_most(1.0)
-                .explain(NO_CAUSE),
+                .resolved(2.0 * LatencyHistogram::ERROR_BOUND)
+                .explain(PATIENCE),
             row(RESET_ERASES, "99.9 % / W-S & E-S", tails(RESET_ERASES, SUSPEND)),
             row(RESET_PROGRAMS, "99.9 % / W-S & E-S", tails(RESET_PROGRAMS, SUSPEND)),
             row(SUSPEND, "collisions per read", Some(collisions(self.of(SUSPEND)))),
@@ -175,7 +184,7 @@ impl Compared<'_> {
         ];
         let [erases, programs] =
             [RESET_ERASES, RESET_PROGRAMS].map(|combination| self.reading.case(combination));
-        rows.push(Row::order(&rows, relative, &[&erases, &programs]).explain(NO_CAUSE));
+        rows.push(Row::order(&rows, relative, &[&erases, &programs]).explain(AGAIN));
         rows
     }
 }
@@ -201,6 +210,18 @@ of 150 µs), one that meets nothing gains nothing: 7 % of a mean near 200 µs is
 in eight would give. See 'collisions per read': at the unchanged job more than every second read meets a \
 program, because eight chips serve about seven programs at a time. The thesis does not give its program \
 time, nor how often its reads collided.";
+
+const PATIENCE: &str = "\
+The slowest reads meet erases that reads have held off for 10 ms (schedule.write_patience), and which must \
+then finish, whatever may be reset. Where they can be held off for a second, see 'erases wait up to 1 s', \
+it is as in the thesis: resetting programs leaves the tail alone (1.00), resetting erases cuts it to 0.19 \
+times. 'Once' has the tail of suspending, since an erase that was reset is suspended from then on. Figures \
+of the full form.";
+
+const AGAIN: &str = "\
+Because erases are reset again and again, each of which spares a read 2 ms: with each operation reset at \
+most once (preempt.resets = 1) the means at 4000 requests/s are 0.967 and 0.959 times, in the thesis' \
+order, instead of 0.914 and 0.947. Figures of the full form.";
 
 const WEAR: &str = "\
 By the thesis, resetting always shortens the life of a drive by about half: twice the erases. A reset \
