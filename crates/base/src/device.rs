@@ -257,9 +257,9 @@ pub mod content {
         /// The change that a write with fingerprint `content` makes to logical page `page`. `sectors` has a
         /// bit for each written sector of the page; `whole` is true if these are all of its sectors.
         #[inline]
-        pub fn write(content: u32, page: u32, sectors: u64, whole: bool) -> Change {
+        pub fn write(content: u32, page: u64, sectors: u64, whole: bool) -> Change {
             // Distinct for each page of a multi-page write; never 0, which means "unwritten".
-            let b = (content.wrapping_mul(0x9E37_79B1) ^ page.wrapping_mul(0x85EB_CA77)) | 1;
+            let b = (content.wrapping_mul(0x9E37_79B1) ^ low_u32(page).wrapping_mul(0x85EB_CA77)) | 1;
             if whole {
                 return Change { a: 0, b };
             }

@@ -36,6 +36,18 @@ impl Divisor {
         crate::cast::to_u32((product >> 64) as u64)
     }
 
+    /// Quotient and remainder of `x / self` where `x` is below 2^48, the divisor at most 2^16, and the
+    /// quotient below 2^32. The error of [`Divisor::quotient`] stays below 1 ÷ *d*, as (*x* + 1) (1 + *r*) is
+    /// at most 2^64.
+    #[inline]
+    pub fn divide_wide(self, x: u64) -> (u32, u32) {
+        debug_assert!(x < 1 << 48 && self.value <= 1 << 16);
+        let product = u128::from(x + 1) * u128::from(self.reciprocal);
+        let quotient = (product >> 64) as u64;
+        let remainder = x - quotient * u64::from(self.value);
+        (crate::cast::to_u32(quotient), crate::cast::to_u32(remainder))
+    }
+
     /// The remainder of `x / self`, below the divisor.
     #[inline]
     pub fn remainder(self, x: u32) -> u32 {
@@ -56,6 +68,21 @@ mod tests {
 
     #[test]
     fn divides_as_the_processor_does() {
+        for value in [1, 2, 3, 4, 7, 768, 1152, 4097, 65_535, 65_536] {
+            let divisor = Divisor::new(value);
+            let wide = u64::from(value);
+            let last = (wide << 32).min(1 << 48) - 1;
+            for x in
+                [0, 1, wide - 1, wide, wide + 1, u64::from(u32::MAX), 1 << 32, last - wide, last - 1, last]
+            {
+                let (quotient, remainder) = divisor.divide_wide(x);
+                assert_eq!(
+                    (u64::from(quotient), u64::from(remainder)),
+                    (x / wide, x % wide),
+                    "{x} by {value}"
+                );
+            }
+        }
         for value in [1, 2, 3, 4, 7, 128, 129, 192, 1 << 31, u32::MAX] {
             let divisor = Divisor::new(value);
             for x in [0, 1, 2, 5, 127, 128, 129, 1_000_003, u32::MAX - 1, u32::MAX] {

@@ -2,11 +2,12 @@
 //!
 //! A drive's map has one entry per page. The operating system supplies zeroed memory page by page, so that a
 //! large, mostly empty drive starts at once. Huge pages are requested where the system has them, because
-//! random access to such a table otherwise spends half of its time in address translation.
+//! random access to such a table otherwise spends half of its time in address translation; a table that is
+//! used here and there keeps small ones, as each entry would take 2 MiB.
 
 use bytemuck::Pod;
 #[cfg(not(target_arch = "wasm32"))]
-use memmap2::{Advice, MmapMut};
+use memmap2::{Advice, MmapMut, MmapOptions};
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
@@ -52,14 +53,16 @@ struct Memory(MmapMut);
 
 #[cfg(not(target_arch = "wasm32"))]
 impl Memory {
-    fn zeroed(bytes: usize, huge: bool) -> Memory {
-        // Nothing cannot be mapped.
-        let map = MmapMut::map_anon(bytes.max(1)).expect("the system has memory for the maps of the drive");
-        if huge {
-            // A system without huge pages backs the table with small ones.
-            let _ = map.advise(Advice::HugePage);
-        }
-        Memory(map)
+    fn zeroed(bytes: usize) -> Memory {
+        // Nothing cannot be mapped. Not reserved: a table may be larger than the memory, if little of it is
+        // used.
+        let map = MmapOptions::new().len(bytes.max(1)).no_reserve_swap().map_anon();
+        Memory(map.expect("the system has address space for the maps of the drive"))
+    }
+
+    fn request_huge_pages(&self) {
+        // A system without huge pages backs the table with small ones.
+        let _ = self.0.advise(Advice::HugePage);
     }
 
     #[inline(always)]
@@ -82,9 +85,11 @@ struct Memory {
 
 #[cfg(target_arch = "wasm32")]
 impl Memory {
-    fn zeroed(bytes: usize, _: bool) -> Memory {
+    fn zeroed(bytes: usize) -> Memory {
         Memory { words: vec![0; bytes.div_ceil(size_of::<u128>())], bytes }
     }
+
+    fn request_huge_pages(&self) {}
 
     fn bytes(&self) -> &[u8] {
         &bytemuck::cast_slice(&self.words)[..self.bytes]
@@ -101,7 +106,8 @@ impl<T: Entry> Table<T> {
     /// # Panics
     /// If the system has no address space left.
     pub fn new(len: usize) -> Table<T> {
-        Table::with_advice(len, false)
+        let bytes = len.checked_mul(size_of::<T>()).expect("the table fits the address space");
+        Table { memory: Memory::zeroed(bytes), len, of: PhantomData }
     }
 
     /// A densely used table of `len` zeros: requests huge pages.
@@ -109,12 +115,16 @@ impl<T: Entry> Table<T> {
     /// # Panics
     /// If the system has no address space left.
     pub fn dense(len: usize) -> Table<T> {
-        Table::with_advice(len, true)
+        let table = Table::new(len);
+        table.request_huge_pages();
+        table
     }
 
-    fn with_advice(len: usize, huge: bool) -> Table<T> {
-        let bytes = len.checked_mul(size_of::<T>()).expect("the table fits the address space");
-        Table { memory: Memory::zeroed(bytes, huge && bytes > 0), len, of: PhantomData }
+    /// Requests huge pages for what is written from now on: most of the table will be.
+    pub fn request_huge_pages(&self) {
+        if self.len > 0 {
+            self.memory.request_huge_pages();
+        }
     }
 
     /// The entry at `index`.

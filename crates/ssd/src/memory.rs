@@ -11,7 +11,7 @@ impl SsdConfig {
     /// little, and more as it is written.
     pub fn memory_least(&self, how: &Precondition, content: bool) -> u64 {
         let block = (ftl::BYTES_PER_BLOCK + nand::BYTES_PER_BLOCK) as u64;
-        let logical = u64::from(self.ftl.logical_pages(&self.geometry));
+        let logical = self.ftl.logical_pages(&self.geometry);
         let filled = match how.state {
             PreparedState::Empty => 0,
             _ => logical * u64::from(how.fill) / 1_000_000,
@@ -28,8 +28,9 @@ impl SsdConfig {
             PreparedState::Random => self.geometry.block_count() * u64::from(self.geometry.pages) * 3,
             _ => 0,
         };
-        let words = filled * (2 + u64::from(content) + making) + writes;
-        self.geometry.block_count() * block + words * size_of::<u32>() as u64
+        let words = filled * (nand::words_per_page(&self.geometry, content) as u64 + making) + writes;
+        let map = filled * ftl::bytes_per_page(self.geometry.page_count());
+        self.geometry.block_count() * block + map + words * size_of::<u32>() as u64
     }
 }
 
@@ -42,7 +43,7 @@ mod tests {
     fn a_prepared_drive_takes_memory_for_its_pages_and_an_empty_one_for_its_blocks() {
         let config = Preset::M.config();
         let least = |state, fill, content| config.memory_least(&Precondition { state, fill }, content);
-        let pages = u64::from(config.ftl.logical_pages(&config.geometry));
+        let pages = config.ftl.logical_pages(&config.geometry);
         let empty = least(PreparedState::Empty, 1_000_000, true);
         assert!((1 << 20..4 << 20).contains(&empty), "{empty}: 32,768 blocks");
         assert_eq!(least(PreparedState::Sequential, 1_000_000, false) - empty, pages * 8);

@@ -1,7 +1,7 @@
 //! Memory requests: the page-sized pieces that the controller hands to the chips.
 
 use crate::flash::{LogicalPage, LunId, PhysicalPage, PlaneId};
-use tailcut_base::cast::to_u8;
+use tailcut_base::cast::{low_u32, to_u8};
 use tailcut_base::{Nanos, Time, id};
 
 id! {
@@ -259,8 +259,9 @@ pub struct MemoryRequest {
     pub role: Role,
 }
 
-// One cache line: a drive with deep queues has tens of thousands of them.
-const _: () = assert!(size_of::<MemoryRequest>() == 64);
+// Counted by cachegrind with 65,535 requests in flight and 8 MiB of cache: 64 bytes with page numbers of 32
+// bits missed it 16.8 times for a request, these 16.9 times.
+const _: () = assert!(size_of::<MemoryRequest>() == 80);
 
 /// A page that a LUN served before the last page of the same command. A page of that command that waited for
 /// the LUN or the bus meanwhile waited for the command's own pages.
@@ -336,14 +337,14 @@ impl MemoryRequest {
     #[inline]
     pub fn waiting_program(&self) -> RequestId {
         debug_assert!(matches!(self.role, Role::Merge(_)));
-        RequestId::new(self.source.get())
+        RequestId::new(low_u32(self.source.get()))
     }
 
     /// Sets the program that waits for this merge read to complete its page.
     #[inline]
     pub fn set_waiting_program(&mut self, program: RequestId) {
         debug_assert!(matches!(self.role, Role::Merge(_)));
-        self.source = PhysicalPage::new(program.get());
+        self.source = PhysicalPage::new(u64::from(program.get()));
     }
 
     /// The plane that a copy or an erase belongs to ([`Role::Copy`], [`Role::Erase`], [`Role::BlockCopy`],

@@ -12,6 +12,7 @@
 
 use crate::config::{FtlConfig, SetsBy, SetsConfig};
 use crate::flash::{Geometry, LogicalPage, LunId, PlaneId};
+use tailcut_base::cast::to_u32;
 use tailcut_base::divisor::Divisor;
 use tailcut_base::id;
 use tailcut_base::ids::Id;
@@ -58,15 +59,15 @@ pub struct Sets {
     count: u32,
     planes: Shares,
     luns: Shares,
-    /// Number of logical pages of each set; `u32::MAX` in [`Sets::one`].
-    pages: Divisor,
+    /// Number of logical pages of each set; `u64::MAX` in [`Sets::one`].
+    pages: u64,
 }
 
 impl Sets {
     /// The NVM sets that `config` divides a drive into, with an equal share of its logical pages for each.
     pub fn new(config: &SetsConfig, ftl: &FtlConfig, geometry: &Geometry) -> Sets {
-        let pages = ftl.logical_pages(geometry) / config.count;
-        Sets { pages: Divisor::new(pages.max(1)), ..Sets::of_flash(config, geometry) }
+        let pages = ftl.logical_pages(geometry) / u64::from(config.count);
+        Sets { pages: pages.max(1), ..Sets::of_flash(config, geometry) }
     }
 
     /// The only set of a drive that is not divided; its [`Sets::logical_pages`] are not limited.
@@ -82,7 +83,7 @@ impl Sets {
             count,
             planes: Shares::new(planes, Divisor::new(planes / strides), count),
             luns: Shares::new(luns, Divisor::new(luns / strides), count),
-            pages: Divisor::new(u32::MAX),
+            pages: u64::MAX,
         }
     }
 
@@ -106,7 +107,7 @@ impl Sets {
     /// The NVM set that a logical page belongs to.
     #[inline]
     pub fn of_logical(&self, logical: LogicalPage) -> SetId {
-        if self.count == 1 { SetId::FIRST } else { SetId::new(self.pages.quotient(logical.get())) }
+        if self.count == 1 { SetId::FIRST } else { SetId::new(to_u32(logical.get() / self.pages)) }
     }
 
     /// The NVM set that a plane belongs to.
@@ -122,14 +123,14 @@ impl Sets {
     }
 
     /// Number of logical pages of each NVM set.
-    pub fn logical_pages(&self) -> u32 {
-        self.pages.get()
+    pub fn logical_pages(&self) -> u64 {
+        self.pages
     }
 
     /// A logical page of a set, by its place among the pages of the set.
     #[inline]
-    pub fn page_of(&self, set: SetId, page: u32) -> LogicalPage {
-        LogicalPage::new(set.get() * self.pages.get() + page)
+    pub fn page_of(&self, set: SetId, page: u64) -> LogicalPage {
+        LogicalPage::new(u64::from(set.get()) * self.pages + page)
     }
 
     /// Number of planes of each NVM set.

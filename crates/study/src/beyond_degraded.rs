@@ -190,7 +190,7 @@ impl Kind {
         let mut scenario = self.scenario(options, state, Some(self.load(done)), Nanos::secs(2));
         if state.has_end() {
             let rate = if state.rate() > 0 { state.rate() } else { SLOWEST };
-            let pages = u64::from(scenario.device.ftl.logical_pages(&scenario.device.geometry));
+            let pages = scenario.device.ftl.logical_pages(&scenario.device.geometry);
             let least = Nanos::for_bytes(pages * scenario.device.geometry.page_bytes, rate);
             scenario.run.duration = RAMP + least + least / 4 + Nanos::secs(1);
         }

@@ -303,7 +303,7 @@ fn with_room(mut device: SsdConfig, written: u64) -> SsdConfig {
 
 /// The share of the user capacity that holds data.
 fn fill_of(device: &SsdConfig) -> u32 {
-    let pages = u64::from(device.ftl.logical_pages(&device.geometry));
+    let pages = device.ftl.logical_pages(&device.geometry);
     let share = u64::from(WHOLE) * region(device) / (pages * device.geometry.page_bytes);
     share.min(u64::from(WHOLE)) as u32
 }

@@ -128,7 +128,7 @@ mod tests {
             let g = &device.geometry;
             assert_eq!((g.channels, g.chips), (side, side));
             assert_eq!(device.check_space(), Ok(()), "{chips} chips");
-            let per_plane = u64::from(device.ftl.logical_pages(g)) / u64::from(g.plane_count());
+            let per_plane = device.ftl.logical_pages(g) / u64::from(g.plane_count());
             assert!(per_plane >= u64::from(g.pages) && per_plane.is_multiple_of(u64::from(g.pages)));
             assert!(per_plane * u64::from(g.plane_count()) * g.page_bytes >= LEAST_REGION);
         }

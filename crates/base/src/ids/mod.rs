@@ -11,10 +11,11 @@ use std::ops::{Index, IndexMut};
 /// The index of an entry in one kind of table, as a type, so that ids of different tables cannot be swapped.
 /// Declared with [`id!`](crate::id).
 pub trait Id: Copy + Eq + fmt::Debug {
-    /// The id with this index, which must be below 2^32 (panics otherwise).
+    /// The id with this index, which must fit the number that the id is (panics otherwise): most are below
+    /// 2^32.
     fn at(index: usize) -> Self;
 
-    /// The index, below 2^32.
+    /// The index.
     fn index(self) -> usize;
 
     /// The ids from this one up to, but not including, `end`, in ascending order; none if `end` is not above.
@@ -30,32 +31,39 @@ pub trait Id: Copy + Eq + fmt::Debug {
     }
 }
 
-/// Declares an id as a transparent newtype of `u32`.
+/// Declares an id as a transparent newtype of `u32`, or of the number after a colon.
 ///
 /// ```
 /// tailcut_base::id! {
 ///     /// A submitted job.
 ///     pub struct JobId;
 /// }
-/// assert_eq!(JobId::new(3).get(), 3);
+/// tailcut_base::id! {
+///     /// A byte of a file.
+///     pub struct ByteId: u64;
+/// }
+/// assert_eq!((JobId::new(3).get(), ByteId::new(1 << 40).get()), (3, 1 << 40));
 /// ```
 #[macro_export]
 macro_rules! id {
     ($(#[$attribute:meta])* $visibility:vis struct $name:ident;) => {
+        $crate::id! { $(#[$attribute])* $visibility struct $name: u32; }
+    };
+    ($(#[$attribute:meta])* $visibility:vis struct $name:ident: $number:ty;) => {
         $(#[$attribute])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(transparent)]
-        $visibility struct $name(u32);
+        $visibility struct $name($number);
 
         #[allow(dead_code, reason = "only ids that cross an untyped interface need it")]
         impl $name {
             /// The id with this number, from an untyped interface.
-            $visibility const fn new(number: u32) -> $name {
+            $visibility const fn new(number: $number) -> $name {
                 $name(number)
             }
 
             /// The number, for an untyped interface.
-            $visibility const fn get(self) -> u32 {
+            $visibility const fn get(self) -> $number {
                 self.0
             }
         }
@@ -69,12 +77,12 @@ macro_rules! id {
         impl $crate::ids::Id for $name {
             #[inline]
             fn at(index: usize) -> $name {
-                $name(u32::try_from(index).expect("ids are below 2^32"))
+                $name(<$number>::try_from(index).expect("the id fits its number"))
             }
 
             #[inline]
             fn index(self) -> usize {
-                self.0 as usize
+                $crate::cast::to_usize($crate::cast::Unsigned::widened(self.0))
             }
         }
     };

@@ -113,7 +113,7 @@ fn start(scenario: &Scenario) -> Measured {
 
 fn sectors(scenario: &Scenario) -> u64 {
     let device = &scenario.device;
-    u64::from(device.ftl.logical_pages(&device.geometry)) * u64::from(device.geometry.page_sectors())
+    device.ftl.logical_pages(&device.geometry) * u64::from(device.geometry.page_sectors())
 }
 
 impl Measured {

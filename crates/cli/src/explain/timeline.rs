@@ -70,7 +70,7 @@ struct Occupation {
     unit: u32,
     channel: u32,
     kind: &'static str,
-    logical_pages: Vec<u32>,
+    logical_pages: Vec<u64>,
     start_ns: u64,
     command_end_ns: u64,
     cell_end_ns: u64,

@@ -447,6 +447,22 @@ fn a_drive_that_cannot_be_divided_as_asked_is_refused_with_the_remedy() {
 }
 
 #[test]
+fn a_drive_of_too_many_pages_or_blocks_is_refused_with_the_remedy() {
+    for (blocks, pages, said) in [
+        (1 << 20, 65_536, "68719476736 pages in a plane; at most 2^31 - 1: more planes or larger pages"),
+        (1 << 20, 1, "4294967296 blocks in all; at most 2^32 - 2: more pages in each"),
+        (1 << 18, 4096, "4398046511104 pages in all; at most 2^40: larger pages or fewer blocks"),
+    ] {
+        let g = |key: &str, value: u32| format!("device.geometry.{key}={value}");
+        let chips = if blocks == 1 << 20 && pages > 1 { 1 } else { 256 };
+        let keys = [g("channels", chips), g("chips", 16), g("blocks", blocks), g("pages", pages)];
+        let arguments: Vec<&str> = keys.iter().flat_map(|key| ["--set", key.as_str()]).collect();
+        let report = refused(&[&["run", "--set", "device.preset=g-1g"], &arguments[..]].concat());
+        assert!(report.contains(said), "{report}");
+    }
+}
+
+#[test]
 fn a_strategy_that_threads_cannot_carry_out_is_refused_with_another() {
     let bench = |more: &[&str]| refused(&[&["bench", "path"], more].concat());
     assert!(bench(&["--strategy", "scsi"]).contains("\"nvme\" is the same with a completion thread"));

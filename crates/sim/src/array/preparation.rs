@@ -18,7 +18,7 @@ const BLOCKS_AT_A_TIME: u64 = 1024;
 impl<P: Probe> SimulatedArray<P> {
     /// Prepares an array that writes in place, whose drives have room for it. Returns the number
     /// of blocks, from block 0 on, that hold data; their content is [`prepared_content`].
-    pub fn prepare(&mut self, how: &Precondition, seed: impl Fn(u32) -> u64) -> u32 {
+    pub fn prepare(&mut self, how: &Precondition, seed: impl Fn(u32) -> u64) -> u64 {
         if how.state == PreparedState::Empty {
             return 0;
         }
@@ -32,12 +32,12 @@ impl<P: Probe> SimulatedArray<P> {
         let mut block = 0;
         while block < blocks {
             let count = BLOCKS_AT_A_TIME.min(blocks - block);
-            let data = (block..block + count).map(|b| Fingerprint(prepared_content(b as u32))).collect();
+            let data = (block..block + count).map(|b| Fingerprint(prepared_content(b))).collect();
             self.write_at_once(block, data);
             block += count;
         }
         self.volume.array.controls().splice(0..0, calls);
-        blocks as u32
+        blocks
     }
 
     /// The fill of each drive, in ppm, for a fill of the array, in ppm: data follow the metadata.

@@ -67,7 +67,7 @@ impl Scenario {
         let checked = match (self.content, how_drives.state) {
             (false, _) | (_, PreparedState::Empty) => 0,
             _ => {
-                let pages = u64::from(self.device.ftl.logical_pages(&self.device.geometry));
+                let pages = self.device.ftl.logical_pages(&self.device.geometry);
                 pages * u64::from(how.fill) / 1_000_000 * size_of::<u32>() as u64
             }
         };

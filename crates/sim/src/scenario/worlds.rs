@@ -261,7 +261,7 @@ impl Scenario {
     /// # Errors
     /// [`InputError::Array`].
     pub fn sectors(&self) -> Result<u64, InputError> {
-        let drive = u64::from(self.device.ftl.logical_pages(&self.device.geometry))
+        let drive = self.device.ftl.logical_pages(&self.device.geometry)
             * u64::from(self.device.geometry.page_sectors());
         Ok(match (self.kv.enabled, self.array.drives) {
             (true, _) => self.kv.items * BLOCK_SECTORS,
@@ -290,7 +290,7 @@ impl Scenario {
     /// As [`Scenario::sources`] and [`Scenario::prepare`]; [`InputError::BeyondHorizon`].
     pub fn world<P: Probe>(&self, probe: P, skip_bad_lines: bool) -> Result<World<Ssd<P>>, InputError> {
         self.check_memory()?;
-        let sectors = u64::from(self.device.ftl.logical_pages(&self.device.geometry))
+        let sectors = self.device.ftl.logical_pages(&self.device.geometry)
             * u64::from(self.device.geometry.page_sectors());
         // Bad input is found before seconds are spent on preparing the drive.
         let sources = self.sources(sectors, skip_bad_lines)?;

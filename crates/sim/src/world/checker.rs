@@ -25,13 +25,16 @@ impl Checker {
     /// Checks an empty device of `sectors` sectors in pages of `page_sectors`.
     pub fn new(sectors: u64, page_sectors: u32) -> Checker {
         let pages = sectors.div_ceil(u64::from(page_sectors)) as usize;
-        Checker { expected: Table::dense(pages), page_sectors, on: true }
+        Checker { expected: Table::new(pages), page_sectors, on: true }
     }
 
     /// Declares what pages `0 .. pages` hold before the run.
-    pub fn prepare(&mut self, pages: u32, content: impl Fn(u32) -> u32) {
-        for (page, expected) in self.expected.iter_mut().take(pages as usize).enumerate() {
-            *expected = content(page as u32);
+    pub fn prepare(&mut self, pages: u64, content: impl Fn(u64) -> u32) {
+        if pages > 0 {
+            self.expected.request_huge_pages();
+        }
+        for (page, expected) in (0..pages).zip(self.expected.iter_mut()) {
+            *expected = content(page);
         }
     }
 
@@ -61,7 +64,7 @@ impl Checker {
                     let from = command.sector.max(start) - start;
                     let to = (command.sector + u64::from(command.sectors)).min(start + sectors) - start;
                     let mask = (u64::MAX >> (64 - (to - from))) << from;
-                    let change = Change::write(command.content, page as u32, mask, to - from == sectors);
+                    let change = Change::write(command.content, page, mask, to - from == sectors);
                     let before = self.expected.at(page as usize);
                     self.expected.set(page as usize, change.apply(before));
                 }

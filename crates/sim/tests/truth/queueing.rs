@@ -15,7 +15,7 @@ fn one_die() -> (SsdConfig, u64) {
     let mut config = drives::plane(64, 16);
     config.geometry.page_bytes = 4096;
     config.ftl.spare = 200_000;
-    let sectors = 8 * u64::from(config.ftl.logical_pages(&config.geometry));
+    let sectors = 8 * config.ftl.logical_pages(&config.geometry);
     (config, sectors)
 }
 
@@ -33,7 +33,7 @@ fn reads_of_one_die_wait_as_in_an_m_d_1_queue() {
         let link = Nanos::for_bytes(4096, config.link.rate).0;
         let (ssd, checker) = drive(&config, PreparedState::Sequential, 1);
         let rate = 1_000_000_000 * load_percent / 100 / service;
-        let sectors = 8 * u64::from(config.ftl.logical_pages(&config.geometry));
+        let sectors = 8 * config.ftl.logical_pages(&config.geometry);
         let recipe = Recipe {
             arrivals: ArrivalPlan::Poisson { rate },
             depth: 4096,
@@ -64,7 +64,7 @@ fn overload_is_noticed_and_waiting_for_a_tag_is_not_being_in_flight() {
     config.geometry.page_bytes = 4096;
     config.ftl.spare = 200_000;
     config.queue.depth = 4;
-    let sectors = 8 * u64::from(config.ftl.logical_pages(&config.geometry));
+    let sectors = 8 * config.ftl.logical_pages(&config.geometry);
     let overload = |rate: u64| {
         let (ssd, checker) = drive(&config, PreparedState::Sequential, 1);
         let recipe =
@@ -159,7 +159,7 @@ fn littles_law_holds_under_garbage_collection() {
         read_ppm: 500_000,
         depth: 8,
         requests: Some(60_000),
-        ..Recipe::new(u64::from(config.ftl.logical_pages(&config.geometry)))
+        ..Recipe::new(config.ftl.logical_pages(&config.geometry))
     };
     let recipe = one_sector(recipe);
     let limits = Limits { ramp: Nanos::millis(200), ..TO_THE_END };

@@ -22,7 +22,7 @@ fn reads(arrivals: ArrivalPlan, depth: u32, queue_depth: u32, limits: Limits) ->
     config.ftl.spare = 200_000;
     config.queue.depth = queue_depth;
     let (ssd, checker) = drive(&config, PreparedState::Sequential, 1);
-    let sectors = u64::from(config.ftl.logical_pages(&config.geometry));
+    let sectors = config.ftl.logical_pages(&config.geometry);
     let recipe = one_sector(Recipe {
         read_ppm: 1_000_000,
         arrivals,

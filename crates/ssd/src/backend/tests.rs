@@ -11,7 +11,7 @@ use tailcut_base::Nanos;
 /// Layers without data: frontier 0 of each plane fills its first block, and some requests are void.
 #[derive(Default)]
 pub(super) struct Layers {
-    programmed: u32,
+    programmed: u64,
     void: BTreeSet<u32>,
 }
 
@@ -29,7 +29,7 @@ impl UpperLayers for Layers {
         true
     }
     fn next_offset(&self, _: PlaneId, _: u8) -> u32 {
-        self.programmed
+        self.programmed as u32
     }
     fn is_short_of_blocks(&self, _: PlaneId) -> bool {
         false
@@ -81,7 +81,7 @@ impl Harness {
         Harness { backend, layers: Layers::default(), now: Time::ZERO, ended: Vec::new() }
     }
 
-    fn issue(&mut self, lane: Lane, page: u32) -> RequestId {
+    fn issue(&mut self, lane: Lane, page: u64) -> RequestId {
         let physical = PhysicalPage::new(page);
         let (lun, place) = self.backend.layout.lun_of_page(physical);
         let mut request = MemoryRequest::internal(self.now, lane, Role::Row, lun, place);

@@ -85,15 +85,15 @@ impl Configure for FtlConfig {
 
 impl FtlConfig {
     /// Logical pages that a drive of this geometry offers: rounded down so that all planes are filled alike,
-    /// and under block-level mapping by whole blocks. `u32::MAX` if there are more, which only a geometry has
+    /// and under block-level mapping by whole blocks. `u64::MAX` if there are more, which only a geometry has
     /// that is not checked.
-    pub fn logical_pages(&self, geometry: &Geometry) -> u32 {
+    pub fn logical_pages(&self, geometry: &Geometry) -> u64 {
         let user = geometry.page_count() as u128 * u128::from(1_000_000 - self.spare) / 1_000_000;
         let lun = match self.mapping {
             MappingLevel::Page | MappingLevel::Superblock => u128::from(geometry.plane_count()),
             MappingLevel::Block => u128::from(geometry.plane_count()) * u128::from(geometry.pages),
         };
-        u32::try_from(user / lun * lun).unwrap_or(u32::MAX)
+        u64::try_from(user / lun * lun).unwrap_or(u64::MAX)
     }
 }
 

@@ -316,7 +316,7 @@ impl SsdConfig {
 
     /// Capacity that the host can address, in bytes.
     pub fn user_bytes(&self) -> u64 {
-        u64::from(self.ftl.logical_pages(&self.geometry)) * self.geometry.page_bytes
+        self.ftl.logical_pages(&self.geometry) * self.geometry.page_bytes
     }
 
     /// The model name: that of the preset, with the capacity if that is another one, as in `m-32g (448 MiB)`.
@@ -330,7 +330,7 @@ impl SsdConfig {
 
     fn logical_pages_per_plane(&self) -> u64 {
         let planes = u64::from(self.geometry.plane_count());
-        u64::from(self.ftl.logical_pages(&self.geometry)) / planes.max(1)
+        self.ftl.logical_pages(&self.geometry) / planes.max(1)
     }
 
     /// True when a host may set these thresholds of collection: in their order, not below what the
@@ -426,7 +426,7 @@ impl SsdConfig {
         let planes = u64::from(self.geometry.plane_count());
         let per_plane = |spare: &u32| {
             let ftl = FtlConfig { spare: *spare, ..self.ftl.clone() };
-            u64::from(ftl.logical_pages(&self.geometry)) / planes
+            ftl.logical_pages(&self.geometry) / planes
         };
         (0..=SPARE_MOST).step_by(1000).find(|spare| (1..=room).contains(&per_plane(spare)))
     }

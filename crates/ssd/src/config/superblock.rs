@@ -152,6 +152,12 @@ impl SsdConfig {
             "takes a die as one: set planes = 1 and ready_busy = \"die\"; superblock.program and \
                 superblock.sense count its planes",
         )?;
+        let pages = u64::from(g.plane_count()) * u64::from(g.pages) * u64::from(self.fdp.superblocks);
+        needs(
+            pages <= u64::from(u32::MAX),
+            "geometry.pages",
+            "takes a block of each die as one, with at most 2^32 - 1 pages: set fewer pages, or larger ones",
+        )?;
         if !sense.is_power_of_two() {
             return Err(Problem::new(
                 "superblock.sense",

@@ -59,22 +59,22 @@ id! {
 
 id! {
     /// A page of flash: a place in a block.
-    pub struct PhysicalPage;
+    pub struct PhysicalPage: u64;
 }
 
 impl PhysicalPage {
     /// No page.
-    pub const NONE: PhysicalPage = PhysicalPage(u32::MAX);
+    pub const NONE: PhysicalPage = PhysicalPage(u64::MAX);
 }
 
 id! {
     /// A page as the host numbers them; the spare area of a flash page names the one that it holds.
-    pub struct LogicalPage;
+    pub struct LogicalPage: u64;
 }
 
 impl LogicalPage {
     /// No page.
-    pub const NONE: LogicalPage = LogicalPage(u32::MAX);
+    pub const NONE: LogicalPage = LogicalPage(u64::MAX);
 }
 
 /// The counts and sizes of a drive's flash.
@@ -100,6 +100,9 @@ pub struct Geometry {
     /// a time.
     pub ready_busy: ReadyBusy,
 }
+
+/// The most pages of a drive: 4 PiB in pages of 4 KiB.
+pub const PAGES_MAX: u64 = 1 << 40;
 
 /// The most dies × planes behind one ready/busy line.
 pub const PLACES_MAX: usize = 16;
@@ -136,10 +139,21 @@ impl Configure for Geometry {
                 ),
             );
         }
-        if self.page_count() >= 1 << 31 {
+        let pages_of_plane = u64::from(self.blocks) * u64::from(self.pages);
+        if self.page_count() > PAGES_MAX {
             visit.problem(
                 "blocks",
-                format!("{} pages in all; at most 2^31 - 1: larger pages or fewer blocks", self.page_count()),
+                format!("{} pages in all; at most 2^40: larger pages or fewer blocks", self.page_count()),
+            );
+        } else if self.block_count() >= u64::from(u32::MAX) {
+            visit.problem(
+                "blocks",
+                format!("{} blocks in all; at most 2^32 - 2: more pages in each", self.block_count()),
+            );
+        } else if pages_of_plane >= 1 << 31 {
+            visit.problem(
+                "blocks",
+                format!("{pages_of_plane} pages in a plane; at most 2^31 - 1: more planes or larger pages"),
             );
         }
         if self.luns() > 1 << 15 {
@@ -159,7 +173,7 @@ impl Geometry {
         u64::from(self.plane_count()) * u64::from(self.blocks)
     }
 
-    /// Pages of the whole drive; below 2^31.
+    /// Pages of the whole drive; at most [`PAGES_MAX`].
     pub fn page_count(&self) -> u64 {
         self.block_count() * u64::from(self.pages)
     }
@@ -350,32 +364,32 @@ impl Layout {
     /// The block of a physical page.
     #[inline]
     pub fn block_of(&self, physical: PhysicalPage) -> BlockId {
-        BlockId::new(self.pages.quotient(physical.get()))
+        self.block_and_offset(physical).0
     }
 
     /// The place of a physical page in its block.
     #[inline]
     pub fn offset_of(&self, physical: PhysicalPage) -> u32 {
-        self.pages.remainder(physical.get())
+        self.block_and_offset(physical).1
     }
 
     /// The block of a physical page, and its place there.
     #[inline]
     pub fn block_and_offset(&self, physical: PhysicalPage) -> (BlockId, u32) {
-        let (block, offset) = self.pages.divide(physical.get());
+        let (block, offset) = self.pages.divide_wide(physical.get());
         (BlockId::new(block), offset)
     }
 
     /// The page at a place in a block.
     #[inline]
     pub fn page_at(&self, block: BlockId, offset: u32) -> PhysicalPage {
-        PhysicalPage::new(block.get() * self.pages.get() + offset)
+        PhysicalPage::new(u64::from(block.get()) * u64::from(self.pages.get()) + u64::from(offset))
     }
 
     /// The first page of the word line of a page, where each word line holds `bits` consecutive pages of a
     /// block.
     pub fn start_of_word_line(&self, physical: PhysicalPage, bits: u32) -> PhysicalPage {
-        PhysicalPage::new(physical.get() - self.offset_of(physical) % bits)
+        PhysicalPage::new(physical.get() - u64::from(self.offset_of(physical) % bits))
     }
 
     /// The plane of a block.

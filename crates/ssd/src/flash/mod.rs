@@ -5,6 +5,6 @@ pub mod nand;
 pub mod timing;
 
 pub use geometry::{
-    BlockId, ChannelId, Geometry, Layout, LogicalPage, LunId, PhysicalPage, PlaneId, SuperblockId,
+    BlockId, ChannelId, Geometry, Layout, LogicalPage, LunId, PAGES_MAX, PhysicalPage, PlaneId, SuperblockId,
 };
 pub use timing::Timing;

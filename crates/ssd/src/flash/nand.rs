@@ -2,7 +2,7 @@
 //! and which operations fail. The rules of the NAND array are asserted here, always.
 
 use super::geometry::{BlockId, Geometry, Layout, LogicalPage, PhysicalPage};
-use tailcut_base::cast::to_usize;
+use tailcut_base::cast::{low_u32, to_usize};
 use tailcut_base::config::{Configure, KeyVisitor};
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::random::Stream;
@@ -84,14 +84,27 @@ impl Countdown {
     }
 }
 
+/// True where the number of a logical page plus one does not fit in 32 bits.
+fn is_wide(geometry: &Geometry) -> bool {
+    geometry.page_count() > u64::from(u32::MAX)
+}
+
+/// Words of 32 bits in the record of a page, with its fingerprint if it has `content`.
+pub(crate) fn words_per_page(geometry: &Geometry, content: bool) -> usize {
+    1 + usize::from(content) + usize::from(is_wide(geometry))
+}
+
 /// All pages and blocks of a drive.
 #[derive(Clone, Debug)]
 pub struct NandArray {
     layout: Layout,
     blocks: IdVec<BlockId, Block>,
-    /// Per page the logical page (spare area) and, in runs with content, the fingerprint.
+    /// Per page a record of `stride` words: the logical page (spare area) plus one, in runs with content
+    /// the fingerprint, and on a drive of more pages than 32 bits count the high bits of the first.
     pages: Table<u32>,
     stride: usize,
+    has_content: bool,
+    is_wide: bool,
     program_faults: Countdown,
     erase_faults: Countdown,
     /// Spoiled pages of which reads were pending, with the content that the controller has kept for them.
@@ -104,7 +117,7 @@ const SPOILED: LogicalPage = LogicalPage::NONE;
 impl NandArray {
     /// A new drive. With `content` its pages keep their fingerprints.
     pub fn new(geometry: &Geometry, faults: &Faults, seed: u64, content: bool) -> NandArray {
-        let stride = if content { 2 } else { 1 };
+        let stride = words_per_page(geometry, content);
         let mut blocks = IdVec::filled(to_usize(geometry.block_count()), Block::default());
         if faults.factory_bad > 0.0 {
             let mut stream = Stream::new(seed, "flash.factory-bad");
@@ -117,24 +130,58 @@ impl NandArray {
         NandArray {
             layout: Layout::new(geometry),
             blocks,
-            pages: Table::dense(to_usize(geometry.page_count()) * stride),
+            pages: Table::new(to_usize(geometry.page_count()) * stride),
             stride,
+            has_content: content,
+            is_wide: is_wide(geometry),
             program_faults: Countdown::new(faults.program_fail, seed, "flash.program-fail"),
             erase_faults: Countdown::new(faults.erase_fail, seed, "flash.erase-fail"),
             kept: Vec::new(),
         }
     }
 
+    /// Requests huge pages for the records of a drive that will be full of data.
+    pub(crate) fn request_huge_pages(&self) {
+        self.pages.request_huge_pages();
+    }
+
     /// The fingerprint in a page. The page must have been programmed.
     #[inline]
     pub fn content(&self, physical: PhysicalPage) -> u32 {
-        if self.stride == 2 { self.pages.at(physical.index() * 2 + 1) } else { 0 }
+        if self.has_content { self.pages.at(physical.index() * self.stride + 1) } else { 0 }
     }
 
     /// The logical page that the spare area of a page names.
     #[inline]
     pub fn logical(&self, physical: PhysicalPage) -> LogicalPage {
-        LogicalPage::new(self.pages.at(physical.index() * self.stride))
+        let at = physical.index() * self.stride;
+        let high = if self.is_wide { self.high_word(physical) } else { 0 };
+        // One less than 0 is no page.
+        LogicalPage::new((u64::from(self.pages.at(at)) | high << 32).wrapping_sub(1))
+    }
+
+    /// The high bits in the record of a page, on a drive that has them.
+    #[cold]
+    fn high_word(&self, physical: PhysicalPage) -> u64 {
+        u64::from(self.pages.at((physical.index() + 1) * self.stride - 1))
+    }
+
+    #[cold]
+    fn set_high_word(&mut self, physical: PhysicalPage, high: u32) {
+        self.pages.set((physical.index() + 1) * self.stride - 1, high);
+    }
+
+    #[inline]
+    fn set_record(&mut self, physical: PhysicalPage, logical: LogicalPage, content: u32) {
+        let at = physical.index() * self.stride;
+        let number = logical.get().wrapping_add(1);
+        self.pages.set(at, low_u32(number));
+        if self.has_content {
+            self.pages.set(at + 1, content);
+        }
+        if self.is_wide {
+            self.set_high_word(physical, low_u32(number >> 32));
+        }
     }
 
     /// Reads a page: the fingerprint of its content, or 0 on a drive that keeps none.
@@ -178,14 +225,10 @@ impl NandArray {
         block.next = end;
         block.spoiled = true;
         for page in first.up_to(self.layout.page_at(id, end)) {
-            let at = page.index() * self.stride;
-            if keep && page < reset && self.pages[at] != SPOILED.get() {
+            if keep && page < reset && self.logical(page) != SPOILED {
                 self.kept.push((page, self.content(page)));
             }
-            self.pages[at] = SPOILED.get();
-            if self.stride == 2 {
-                self.pages[at + 1] = 0;
-            }
+            self.set_record(page, SPOILED, 0);
         }
     }
 
@@ -214,22 +257,14 @@ impl NandArray {
         assert_eq!(block.next, offset, "pages of a block are programmed in order, once");
         block.next += 1;
         block.bad = fails;
-        let at = physical.index() * self.stride;
-        self.pages.set(at, logical.get());
-        if self.stride == 2 {
-            self.pages.set(at + 1, content);
-        }
+        self.set_record(physical, logical, content);
         !fails
     }
 
     /// Writes a page of a drive that is being prepared: as [`NandArray::program`], without faults.
     #[inline]
     pub fn place(&mut self, physical: PhysicalPage, logical: LogicalPage, content: u32) {
-        let at = physical.index() * self.stride;
-        self.pages.set(at, logical.get());
-        if self.stride == 2 {
-            self.pages.set(at + 1, content);
-        }
+        self.set_record(physical, logical, content);
     }
 
     /// Declares the first `pages` of a block that was never erased programmed, while a drive is being
@@ -276,7 +311,7 @@ impl NandArray {
 
     /// True when pages keep their fingerprints.
     pub fn has_content(&self) -> bool {
-        self.stride == 2
+        self.has_content
     }
 
     /// Touches the record of a page, so that it is in the cache when needed.

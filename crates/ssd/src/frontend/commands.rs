@@ -259,6 +259,6 @@ impl Frontend {
     }
 
     pub(crate) fn sectors_of_set(&self) -> u64 {
-        u64::from(self.sets.logical_pages()) * u64::from(self.page_sectors)
+        self.sets.logical_pages() * u64::from(self.page_sectors)
     }
 }

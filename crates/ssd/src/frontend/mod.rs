@@ -98,7 +98,7 @@ impl Frontend {
     }
 
     /// The frontend of an idle drive with `pages` logical pages.
-    pub(crate) fn new(config: &SsdConfig, pages: u32, sets: Sets) -> Frontend {
+    pub(crate) fn new(config: &SsdConfig, pages: u64, sets: Sets) -> Frontend {
         let (page_sectors, page_bytes) = (config.geometry.page_sectors(), config.geometry.page_bytes);
         Frontend {
             firmware: config.queue.firmware,

@@ -2,7 +2,7 @@
 
 use crate::config::CacheConfig;
 use std::ops::Range;
-use tailcut_base::cast::{to_u32, to_usize};
+use tailcut_base::cast::to_usize;
 
 /// Reads in sequence before a read that make it part of a stream: one random read that begins where another
 /// has ended is chance, two in sequence are not.
@@ -16,7 +16,7 @@ struct Row {
     /// How many there have been, without the first.
     length: u32,
     /// The page up to which it has been read ahead.
-    ahead: u32,
+    ahead: u64,
 }
 
 /// Remembers where reads have ended. Two rows whose ends have one place displace each other.
@@ -44,12 +44,12 @@ impl Streams {
 
     /// A read of `sectors` from `sector` on. The pages that should be read ahead of it; empty when it follows
     /// no row.
-    pub(crate) fn read(&mut self, sector: u64, sectors: u32) -> Range<u32> {
+    pub(crate) fn read(&mut self, sector: u64, sectors: u32) -> Range<u64> {
         let place = self.place_of(sector);
         let before = self.rows[place].filter(|row| row.end == sector);
         let end = sector + u64::from(sectors);
         // The page that the read ends in belongs to it.
-        let next = to_u32(end.div_ceil(1 << self.sectors_shift));
+        let next = end.div_ceil(1 << self.sectors_shift);
         let mut row = Row { end, length: 0, ahead: next };
         let mut wanted = next..next;
         if let Some(before) = before {
@@ -57,7 +57,7 @@ impl Streams {
             row.length = before.length.saturating_add(1);
             row.ahead = before.ahead.max(next);
             if row.length >= RUN {
-                wanted = row.ahead..next + self.ahead;
+                wanted = row.ahead..next + u64::from(self.ahead);
                 row.ahead = row.ahead.max(wanted.end);
             }
         }
@@ -68,7 +68,7 @@ impl Streams {
 
     /// Of the pages that should be read ahead of the row that ends at `end`, those from `page` on had no
     /// room.
-    pub(crate) fn stopped(&mut self, end: u64, page: u32) {
+    pub(crate) fn stopped(&mut self, end: u64, page: u64) {
         let place = self.place_of(end);
         if let Some(row) = self.rows[place].as_mut().filter(|row| row.end == end) {
             row.ahead = row.ahead.min(page);
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn reads_of_a_part_of_a_page_are_a_stream_of_pages() {
         let mut streams = streams_ahead(2);
-        let wanted: Vec<Range<u32>> = (0..6).map(|at| streams.read(at * 2, 2)).collect();
+        let wanted: Vec<Range<u64>> = (0..6).map(|at| streams.read(at * 2, 2)).collect();
         assert_eq!(wanted[2], 1..3);
         assert!(wanted[3].is_empty());
         assert_eq!(wanted[4], 3..4, "the next page has begun");

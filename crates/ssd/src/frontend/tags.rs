@@ -75,11 +75,11 @@ impl TaggedCommand {
         self.arrived = now;
         self.mark = now;
         let shift = page_sectors.trailing_zeros();
-        // The pages of a command are below 2^32, but a flush may name any sector.
-        self.first_page = LogicalPage::new(low_u32(command.sector >> shift));
+        self.first_page = LogicalPage::new(command.sector >> shift);
         // Rounded up to whole pages; a page has a power of two of sectors.
-        let end = low_u32((command.sector + u64::from(command.sectors + page_sectors - 1)) >> shift);
-        self.pages = end.saturating_sub(self.first_page.get());
+        let end = (command.sector + u64::from(command.sectors + page_sectors - 1)) >> shift;
+        // A flush may name any sector.
+        self.pages = low_u32(end.saturating_sub(self.first_page.get()));
         self.remaining = self.pages;
         self.returned = 0;
         self.admitted = 0;
@@ -97,7 +97,7 @@ impl TaggedCommand {
     /// The logical page that is page `page` of the command.
     #[inline]
     pub fn page(&self, page: u32) -> LogicalPage {
-        LogicalPage::new(self.first_page.get() + page)
+        LogicalPage::new(self.first_page.get() + u64::from(page))
     }
 
     /// How much longer, from `now` on, the chips are taken that it would have waited for.

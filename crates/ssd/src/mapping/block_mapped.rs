@@ -19,6 +19,7 @@ use crate::request::{EntryId, Lane, MemoryRequest, RequestId, Role};
 use std::collections::VecDeque;
 use std::ops::Range;
 use tailcut_base::Time;
+use tailcut_base::cast::to_u32;
 use tailcut_base::ids::IdVec;
 
 /// Where a logical block lies.
@@ -90,7 +91,9 @@ impl BlockMapped {
             replaced: VecDeque::new(),
             erasing: 0,
         };
-        let (logical_blocks, width) = (ftl.logical_pages() / config.geometry.pages, ftl.stripes().width());
+        let (logical_blocks, width) =
+            (ftl.logical_pages() / u64::from(config.geometry.pages), ftl.stripes().width());
+        let logical_blocks = to_u32(logical_blocks);
         // A block to write to, and what stands in for blocks that go bad.
         let beside = config.gc_reserve() + 1;
         let rooms = ftl.allocator().planes().chunks(width as usize).map(|planes| {
@@ -290,7 +293,7 @@ impl Mapping {
         request.source = source;
         request.physical =
             if source == PhysicalPage::NONE { self.layout.page_at(write, offset) } else { source };
-        request.content = self.layout.page_at(write, offset).get();
+        request.content = write.get();
         self.plane_work(plane).is_busy = true;
         self.issue(request);
     }
@@ -305,10 +308,11 @@ impl Mapping {
         pages.find(|&page| self.ftl.is_valid(page)).unwrap_or(PhysicalPage::NONE)
     }
 
-    /// A page that is being copied has been read; it is programmed at its offset. Its target
-    /// stands in `content` until then.
+    /// A page that is being copied has been read; it is programmed at its offset. The block to which
+    /// it goes stands in `content` until then.
     pub(crate) fn block_copy_read(&mut self, now: Time, mut request: MemoryRequest) {
-        let target = PhysicalPage::new(request.content);
+        let offset = self.ftl.stripes().offset_of(request.logical);
+        let target = self.layout.page_at(BlockId::new(request.content), offset);
         request.content = self.nand.read(request.source);
         request.lane = Lane::GC_WRITE;
         request.physical = target;

@@ -17,7 +17,7 @@ impl Mapping {
         let sets = u64::from(self.sets.count());
         match call {
             Control::UserCapacity => {
-                let sectors = u64::from(self.ftl.logical_pages()) * u64::from(self.geometry.page_sectors());
+                let sectors = self.ftl.logical_pages() * u64::from(self.geometry.page_sectors());
                 ControlReply::Bytes(sectors / sets * SECTOR_BYTES)
             }
             Control::DeviceCapacity => ControlReply::Bytes(self.geometry.raw_bytes() / sets),

@@ -4,7 +4,6 @@ use crate::flash::{LogicalPage, PhysicalPage, PlaneId};
 use crate::mapping::Mapping;
 use crate::mapping::ftl::{BlockState, Location};
 use tailcut_base::Command;
-use tailcut_base::cast::to_u32;
 
 impl Mapping {
     /// The spread of wear: fewest, mean and most erases of a block that is in service.
@@ -64,9 +63,9 @@ impl Mapping {
     pub(crate) fn touch(&self, commands: &[Command]) -> u64 {
         // Independent loads overlap in the processor, as far as its window reaches: so one short
         // loop for each table rather than one long loop for all.
-        let last = u64::from(self.ftl.logical_pages().saturating_sub(1));
+        let last = self.ftl.logical_pages().saturating_sub(1);
         let shift = self.geometry.page_sectors().trailing_zeros();
-        let logical = |c: &Command| LogicalPage::new(to_u32((c.sector >> shift).min(last)));
+        let logical = |c: &Command| LogicalPage::new((c.sector >> shift).min(last));
         let mut sum = commands.iter().fold(0, |sum, c| sum ^ self.ftl.touch(logical(c)));
         let on_flash = |c: &Command| match self.ftl.lookup(logical(c)) {
             Location::Flash(physical) => physical,

@@ -148,7 +148,7 @@ impl Mapping {
     fn time_to_collect(&self, set: SetId, blocks: u64, times: CollectionTimes) -> Nanos {
         let pages = u64::from(self.geometry.pages);
         let planes = u64::from(self.geometry.plane_count());
-        let data = u64::from(self.ftl.logical_pages()).div_ceil(planes);
+        let data = self.ftl.logical_pages().div_ceil(planes);
         let low = self.collection.thresholds(set).low;
         let kept = u64::from(self.geometry.blocks - low.min(self.geometry.blocks - 1));
         let valid = data.div_ceil(kept).min(pages - 1);

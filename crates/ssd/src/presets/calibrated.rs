@@ -369,7 +369,7 @@ mod tests {
 
     #[test]
     fn an_eighth_of_a_drive_has_an_eighth_of_its_capacity() {
-        let user = |drive: &SsdConfig| f64::from(drive.ftl.logical_pages(&drive.geometry)) * 4096.0;
+        let user = |drive: &SsdConfig| (drive.ftl.logical_pages(&drive.geometry) as f64) * 4096.0;
         for (drive, sold) in [(micron_7450_max(), 800e9), (pm9a3(), 960e9), (cm7_r(), 3840e9)] {
             let share = user(&drive) / sold * f64::from(SCALE);
             assert!((0.93..1.05).contains(&share), "{}: {share}", drive.preset);

@@ -205,7 +205,7 @@ mod tests {
     fn the_drive_of_iodas_evaluation_comes_in_small() {
         let mut config = Preset::Femu.config();
         assert_eq!(config.geometry.raw_bytes(), 16 << 30);
-        assert_eq!(u64::from(config.ftl.logical_pages(&config.geometry)) * 4096, 12 << 30);
+        assert_eq!(config.ftl.logical_pages(&config.geometry) * 4096, 12 << 30);
         config.geometry.blocks = 32;
         assert_eq!(config.check_space(), Ok(()));
     }

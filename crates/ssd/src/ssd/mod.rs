@@ -115,7 +115,7 @@ impl<P: Probe> Ssd<P> {
     /// Prepares a new drive that [`Ssd::has_room_for`] the data. Returns the number of logical pages that
     /// hold data, of a drive of one set from page 0 on, else as many of each set; their content is
     /// [`prepared_content`](crate::mapping::precondition::prepared_content).
-    pub fn precondition(&mut self, how: &Precondition, seed: u64) -> u32 {
+    pub fn precondition(&mut self, how: &Precondition, seed: u64) -> u64 {
         self.mapping.precondition(how, seed)
     }
 

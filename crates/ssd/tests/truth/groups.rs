@@ -33,7 +33,7 @@ const SECOND: HandleId = HandleId::new(1);
 /// The group of the flash that holds a page; `None` if the page is in the buffer or nowhere.
 fn group_of(writer: &Writer, page: u64) -> Option<u64> {
     let each = writer.ssd.planes() / writer.ssd.config().fdp.groups;
-    let plane = writer.ssd.plane_of_page(LogicalPage::new(page as u32))?;
+    let plane = writer.ssd.plane_of_page(LogicalPage::new(page))?;
     Some(u64::from(plane.get() / each))
 }
 

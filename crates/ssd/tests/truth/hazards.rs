@@ -68,7 +68,7 @@ impl Probe for Log {
     fn transaction(&mut self, record: ChipRecord) {
         for &Member { command, logical, .. } in &record.members {
             if let Some(CommandId(id)) = command {
-                self.read.insert((id, logical.get() - self.first_pages[id as usize]));
+                self.read.insert((id, (logical.get() - u64::from(self.first_pages[id as usize])) as u32));
             }
         }
         self.transactions.push(record);
@@ -116,7 +116,7 @@ fn drive(policy: CommitPolicy) -> SsdConfig {
 
 fn random_commands(seed: u64, config: &SsdConfig, count: usize, fua_in_100: u64) -> Vec<Command> {
     let mut r = Stream::new(seed, "test.commands");
-    let pages = u64::from(config.ftl.logical_pages(&config.geometry));
+    let pages = config.ftl.logical_pages(&config.geometry);
     let draw = |_| {
         let op = if r.below(3) == 0 { Op::Write } else { Op::Read };
         let length = 1 + r.below(12);

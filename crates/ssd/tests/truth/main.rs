@@ -16,6 +16,7 @@ mod groups;
 mod hazards;
 mod host;
 mod ideal;
+mod large;
 mod latency;
 mod making_way;
 mod naive;

@@ -203,7 +203,7 @@ impl Pair {
         for (page, (&content, _)) in
             self.pages.iter().zip(&self.unknown).enumerate().filter(|(_, (_, u))| !**u)
         {
-            assert_eq!(self.ssd.peek(LogicalPage::new(page as u32)), content, "page {page} at rest");
+            assert_eq!(self.ssd.peek(LogicalPage::new(page as u64)), content, "page {page} at rest");
         }
         self
     }
@@ -295,7 +295,7 @@ impl Pair {
                 Op::Read => folded = content::fold(folded, index, *content),
                 Op::Write => {
                     let sectors = (first..end).fold(0, |mask, sector| mask | 1 << sector);
-                    *content = Change::write(command.content, page as u32, sectors, whole).apply(*content);
+                    *content = Change::write(command.content, page, sectors, whole).apply(*content);
                 }
                 Op::Trim if whole => *content = 0,
                 Op::Trim | Op::Flush => {}

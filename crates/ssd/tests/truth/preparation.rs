@@ -99,7 +99,7 @@ fn a_drive_prepared_at_random_is_one_that_was_written_at_random() {
             assert!(apart < 0.2, "the distributions of valid pages are {apart} apart");
         }
         let has_data = |page| built.ssd.plane_of_page(LogicalPage::new(page)).is_some();
-        assert!((0..pages as u32).all(has_data), "{allocation}: a page was never written");
+        assert!((0..pages).all(has_data), "{allocation}: a page was never written");
         built.ssd.check();
         let next = built.write(u64::from(config.geometry.pages) * planes, uniform(pages));
         assert!(next.counts.erases > 0, "{allocation}: collection had not been about to begin");
@@ -139,8 +139,11 @@ impl Layout {
             let first = random.below(u64::from(pages / REQUEST)) as u32 * REQUEST;
             let mut counts = vec![0; planes as usize];
             for page in first..first + REQUEST {
-                counts[writer.ssd.plane_of_page(LogicalPage::new(page)).expect("it was written").index()] +=
-                    1;
+                counts[writer
+                    .ssd
+                    .plane_of_page(LogicalPage::new(u64::from(page)))
+                    .expect("it was written")
+                    .index()] += 1;
             }
             most_in_plane.push(counts.into_iter().max().expect("there are planes"));
             latencies.push(writer.read(u64::from(first), REQUEST));

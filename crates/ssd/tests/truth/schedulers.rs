@@ -31,7 +31,7 @@ fn random(policy: CommitPolicy, op: Op, pages: u32, count: u32) -> (f64, Figures
     let config = drive(policy);
     let mut ssd = prepared(&config, PreparedState::Sequential);
     let mut r = Stream::new(5, "test.schedulers");
-    let all = u64::from(config.ftl.logical_pages(&config.geometry) / pages);
+    let all = config.ftl.logical_pages(&config.geometry) / u64::from(pages);
     let commands: Vec<Command> =
         (0..count).map(|_| command(op, r.below(all) * u64::from(pages), pages)).collect();
     let end = serve(&mut ssd, 32, commands).last().expect("there were commands").at;
@@ -134,7 +134,7 @@ fn random_programs(tune: impl Fn(&mut SsdConfig)) -> (f64, f64) {
     tune(&mut config);
     let mut ssd = prepared(&config, PreparedState::Empty);
     let mut r = Stream::new(8, "test.programs");
-    let all = u64::from(config.ftl.logical_pages(&config.geometry));
+    let all = config.ftl.logical_pages(&config.geometry);
     let commands: Vec<Command> = (0..20_000).map(|_| command(Op::Write, r.below(all), 1)).collect();
     let end = serve(&mut ssd, 256, commands).last().expect("there were commands").at;
     let figures = ssd.figures(end);

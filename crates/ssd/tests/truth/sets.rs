@@ -331,7 +331,7 @@ fn every_set_is_prepared_like_a_drive_of_its_own() {
                     (0..sets.logical_pages()).filter(|&page| ssd.peek(LogicalPage::new(first + page)) != 0);
                 let half = sets.logical_pages() / 2;
                 let most = written.max().expect("some");
-                assert!(most < half && most + 2 * sets.planes_each() >= half, "{most} of {half}");
+                assert!(most < half && most + 2 * u64::from(sets.planes_each()) >= half, "{most} of {half}");
             }
         }
     }

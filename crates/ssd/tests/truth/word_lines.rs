@@ -57,7 +57,7 @@ fn a_reset_program_spoils_its_word_line_and_nothing_is_lost() {
             let again = played.first(Kind::UserWrite, at).members[0];
             assert_eq!(
                 (again.logical.get(), again.physical.get()),
-                (victim, end),
+                (u64::from(victim), u64::from(end)),
                 "{label}: the next word line"
             );
             let used = 9 + counts.pages_restored + counts.pages_spoiled;
@@ -70,9 +70,9 @@ fn a_reset_program_spoils_its_word_line_and_nothing_is_lost() {
 #[derive(Default)]
 struct Book {
     /// Pages used in each block since its last erase.
-    used: BTreeMap<u32, u32>,
+    used: BTreeMap<u64, u64>,
     /// Erases of each block, including those that were reset.
-    wear: BTreeMap<u32, u32>,
+    wear: BTreeMap<u64, u32>,
     programmed: u64,
     spoiled: u64,
     erased: u64,
@@ -81,7 +81,7 @@ struct Book {
 
 impl Book {
     fn of(played: &Played, config: &SsdConfig) -> Book {
-        let (pages, bits) = (config.geometry.pages, config.timing.cell as u32 + 1);
+        let (pages, bits) = (u64::from(config.geometry.pages), config.timing.cell as u64 + 1);
         let mut book = Book::default();
         for record in played.records().iter().filter(|r| !r.kind.is_read()) {
             for member in &record.members {
@@ -91,7 +91,7 @@ impl Book {
                     (Kind::Erase, outcome) => {
                         *book.wear.entry(block).or_default() += 1;
                         if outcome == Outcome::Done {
-                            book.erased += u64::from(std::mem::take(used));
+                            book.erased += std::mem::take(used);
                         } else {
                             book.resets += 1;
                         }
@@ -104,7 +104,7 @@ impl Book {
                     (_, Outcome::Reset) => {
                         assert_eq!(*used, offset);
                         *used = (offset / bits * bits + bits).min(pages);
-                        book.spoiled += u64::from(*used - offset);
+                        book.spoiled += *used - offset;
                     }
                 }
             }
@@ -112,7 +112,7 @@ impl Book {
         book
     }
 
-    fn blocks_with(&self, pages: u32) -> u64 {
+    fn blocks_with(&self, pages: u64) -> u64 {
         self.used.values().filter(|&&used| used == pages).count() as u64
     }
 }
@@ -128,11 +128,11 @@ fn check_book(config: &SsdConfig, played: &mut Played) {
     let free = blocks - book.used.len() as u64 + book.blocks_with(0);
     assert_eq!(played.ssd.control(Time::ZERO, Control::FreeBlocks), ControlReply::Blocks(free));
     let closed = played.ssd.valid_pages_of_closed_blocks();
-    assert_eq!(closed.len() as u64, book.blocks_with(config.geometry.pages));
+    assert_eq!(closed.len() as u64, book.blocks_with(u64::from(config.geometry.pages)));
     assert_eq!(counts.erase_resets, book.resets);
     let wear = |block| book.wear.get(&block).copied().unwrap_or(0);
     let (least, mean, most) = played.ssd.wear();
-    let all: Vec<u32> = (0..config.geometry.blocks).map(wear).collect();
+    let all: Vec<u32> = (0..u64::from(config.geometry.blocks)).map(wear).collect();
     assert_eq!((Some(least), Some(most)), (all.iter().min().copied(), all.iter().max().copied()));
     assert_eq!((mean * blocks as f64).round() as u64, all.iter().map(|&w| u64::from(w)).sum::<u64>());
     assert_eq!(played.figures().worn(), counts.erases + counts.erase_resets);

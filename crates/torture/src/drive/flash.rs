@@ -76,7 +76,7 @@ impl Written {
     fn note(&mut self, block: u64, data: &[Bytes]) -> u32 {
         self.commands += 1;
         for (block, content) in (block..).zip(data) {
-            let change = Change::write(self.commands, block as u32, ALL_SECTORS, true);
+            let change = Change::write(self.commands, block, ALL_SECTORS, true);
             self.contents.insert((block, change.apply(0)), content.clone());
         }
         self.commands
@@ -138,16 +138,15 @@ impl Flash {
     /// The data that a read submitted now returns; `None` if the flash keeps no content.
     pub fn content(&self, block: u64, blocks: u32) -> Option<Vec<Bytes>> {
         let written = self.written.as_ref()?;
-        let content = |block: u64| written.content(block, self.ssd.peek(LogicalPage::new(block as u32)));
+        let content = |block: u64| written.content(block, self.ssd.peek(LogicalPage::new(block)));
         Some((block..block + u64::from(blocks)).map(content).collect())
     }
 
     /// The content of its blocks if the power goes now; `None` if it keeps none.
     pub fn content_after_power_cut(&self) -> Option<Vec<Bytes>> {
         let written = self.written.as_ref()?;
-        let content = |block: u64| {
-            written.content(block, self.ssd.content_after_power_cut(LogicalPage::new(block as u32)))
-        };
+        let content =
+            |block: u64| written.content(block, self.ssd.content_after_power_cut(LogicalPage::new(block)));
         Some((0..written.blocks).map(content).collect())
     }
 
@@ -164,7 +163,7 @@ impl Flash {
             _ => 0,
         };
         if self.written.is_some() && op == Op::Read {
-            let page = |index: u32| self.ssd.peek(LogicalPage::new(block as u32 + index));
+            let page = |index: u32| self.ssd.peek(LogicalPage::new(block + u64::from(index)));
             let folded =
                 (0..request.blocks).fold(0, |folded, index| content::fold(folded, index, page(index)));
             self.expected.push((slot, folded));
@@ -386,7 +385,7 @@ mod tests {
         for blocks in [100, 160, 200, 352, 400, 480, 720, 5000] {
             let config = config(&model(blocks), 20_000);
             assert_eq!(config.check_space(), Ok(()));
-            let offered = u64::from(config.ftl.logical_pages(&config.geometry));
+            let offered = config.ftl.logical_pages(&config.geometry);
             assert!((blocks..blocks + 20).contains(&offered), "{offered} of {blocks}");
         }
     }

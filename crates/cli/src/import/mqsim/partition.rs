@@ -31,7 +31,7 @@ impl Resources {
         let geometry = geometry(device, used);
         let ftl = FtlConfig { spare: device.spare_ppm(), ..Preset::M.config().ftl };
         Resources {
-            logical_pages: u64::from(ftl.logical_pages(&geometry)),
+            logical_pages: ftl.logical_pages(&geometry),
             flows: flows.len() as u64,
             is_divided,
             is_smaller: *used != whole,

@@ -104,7 +104,7 @@ fn every_parameter_reaches_its_key() {
     assert_eq!((device.gc.victim, device.gc.low, device.gc.preemptible), (VictimPolicy::Fifo, 22, false));
     assert_eq!((device.queue.depth, device.buffer.size), (64, 0));
     assert_eq!(scenario.precondition.fill, 800_000);
-    let half = u64::from(device.ftl.logical_pages(&device.geometry)) / 2 * 4096;
+    let half = device.ftl.logical_pages(&device.geometry) / 2 * 4096;
     assert_eq!((scenario.workload.region_size, scenario.workload.read), (half, 500_000));
     assert_eq!(scenario.run.duration.0, 1_000_000_000);
     assert!(!notes.contains("CMT_Capacity"), "{notes}");

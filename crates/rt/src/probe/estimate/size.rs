@@ -3,10 +3,9 @@
 use super::{Estimate, Provenance};
 use tailcut_base::quantity::show_bytes;
 use tailcut_host::BLOCK_BYTES;
+use tailcut_ssd::flash::PAGES_MAX;
 
-/// Maximum number of pages of a drive that can be simulated, of blocks per plane, and of pages per block
-/// (`Geometry`).
-const MOST_PAGES: u64 = (1 << 31) - 1;
+/// Maximum number of blocks per plane, and of pages per block, of a drive that can be simulated (`Geometry`).
 const MOST_BLOCKS: u64 = 1 << 20;
 const MOST_PAGES_OF_BLOCK: u64 = 1 << 13;
 
@@ -26,7 +25,7 @@ impl Estimate {
         let preset_spare = f64::from(self.preset.config().ftl.spare) / 1e6;
         let kept = f64::from(self.config.blocks_kept());
         let offered = 1.0 - spare.unwrap_or(preset_spare).max(preset_spare);
-        let wanted = blocks.min((MOST_PAGES as f64 * offered * ROUNDING) as u64);
+        let wanted = blocks.min((PAGES_MAX as f64 * offered * ROUNDING) as u64);
         let per_plane = wanted.div_ceil(planes).max(1);
         let preset_pages = u64::from(self.preset.config().geometry.pages);
         let mut pages = preset_pages;
@@ -55,7 +54,7 @@ impl Estimate {
             let why = "the preset's do not fit a drive of this size; the size of a block cannot be seen";
             self.is("geometry.pages", Provenance::Assumed, why);
         }
-        let offered = u64::from(self.config.ftl.logical_pages(&self.config.geometry));
+        let offered = self.config.ftl.logical_pages(&self.config.geometry);
         let why = if offered > blocks + planes {
             String::from("as few as these parts can work with: the drive is larger than the measured one")
         } else if wanted < blocks {
@@ -114,10 +113,10 @@ mod tests {
                     let mut estimate = Estimate { preset, config, origins: Vec::new(), blocks, spare };
                     estimate.capacity(blocks);
                     let (config, geometry) = (&estimate.config, &estimate.config.geometry);
-                    let offered = u64::from(config.ftl.logical_pages(geometry));
+                    let offered = config.ftl.logical_pages(geometry);
                     assert_eq!(config.check_space(), Ok(()), "{preset} of {blocks}");
                     assert!(
-                        u64::from(geometry.blocks) <= MOST_BLOCKS && geometry.page_count() <= MOST_PAGES,
+                        u64::from(geometry.blocks) <= MOST_BLOCKS && geometry.page_count() <= PAGES_MAX,
                         "{geometry:?}"
                     );
                     assert!(config.ftl.spare <= 900_000, "{preset} of {blocks}: {}", config.ftl.spare);

@@ -15,7 +15,7 @@ use crate::config::CacheConfig;
 use crate::flash::LogicalPage;
 use crate::request::{RequestId, SlotId, WaiterId};
 use crate::sets::{SetId, Sets};
-use tailcut_base::cast::to_u32;
+use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::ids::{Id, IdVec, Pool};
 use tailcut_base::table::Table;
 
@@ -115,12 +115,12 @@ pub(crate) struct ReadCache {
 
 impl ReadCache {
     /// An empty cache for `logical_pages` pages of `page_bytes` bytes, divided equally among the sets.
-    pub(crate) fn new(config: &CacheConfig, page_bytes: u64, logical_pages: u32, sets: &Sets) -> ReadCache {
-        let pages = (config.size / page_bytes / u64::from(sets.count())).min(u64::from(logical_pages));
+    pub(crate) fn new(config: &CacheConfig, page_bytes: u64, logical_pages: u64, sets: &Sets) -> ReadCache {
+        let pages = (config.size / page_bytes / u64::from(sets.count())).min(logical_pages);
         let share = Share { used: 0, ahead: 0, newest: SlotId::NONE, oldest: SlotId::NONE };
         ReadCache {
             slots: Pool::new(),
-            places: Table::new(if pages > 0 { logical_pages as usize } else { 0 }),
+            places: Table::new(if pages > 0 { to_usize(logical_pages) } else { 0 }),
             capacity: to_u32(pages),
             shares: IdVec::filled(sets.count() as usize, share),
             counts: CacheCounts::default(),
@@ -367,10 +367,10 @@ mod tests {
     #[test]
     fn the_page_that_was_used_least_recently_goes_first() {
         let mut cache = cache(5);
-        let mut model: Vec<(u32, u32)> = Vec::new();
+        let mut model: Vec<(u64, u32)> = Vec::new();
         let mut random = Stream::new(3, "test.cache");
         for step in 0..20_000u32 {
-            let page = random.below(12) as u32;
+            let page = random.below(12);
             let at = model.iter().position(|&(known, _)| known == page);
             match random.below(4) {
                 0 => {
@@ -399,7 +399,7 @@ mod tests {
     fn pages_that_nobody_has_asked_for_have_half_of_the_room() {
         let mut cache = cache(4);
         for page in 10..14 {
-            cache.keep(SetId::new(0), LogicalPage::new(page), page);
+            cache.keep(SetId::new(0), LogicalPage::new(u64::from(page)), page);
         }
         let slots: Vec<Option<SlotId>> =
             (0..3).map(|page| cache.plan(SetId::new(0), LogicalPage::new(page))).collect();
@@ -417,7 +417,7 @@ mod tests {
         let mut cache = cache(8);
         let plan = |cache: &mut ReadCache, page| {
             let slot = cache.plan(SetId::new(0), page).expect("there is room");
-            cache.set_request(slot, RequestId::new(100 + page.get()));
+            cache.set_request(slot, RequestId::new(100 + page.get() as u32));
             slot
         };
         let late = plan(&mut cache, LogicalPage::new(1));

@@ -3,6 +3,7 @@
 use crate::config::{Allocation, Order};
 use crate::flash::{Geometry, LogicalPage, PlaneId};
 use crate::sets::{SetId, Sets};
+use tailcut_base::cast::to_usize;
 use tailcut_base::ids::IdVec;
 
 /// Hands out planes, to each set its own.
@@ -45,7 +46,10 @@ impl Allocator {
     pub fn next(&mut self, set: SetId, logical: LogicalPage) -> PlaneId {
         let turn = &mut self.turns[set];
         match self.allocation {
-            Allocation::Static => self.planes[(turn.first + logical.get() % self.each) as usize],
+            Allocation::Static => {
+                let at = logical.get() % u64::from(self.each);
+                self.planes[turn.first as usize + to_usize(at)]
+            }
             Allocation::Dynamic => {
                 let plane = self.planes[turn.next as usize];
                 turn.next = if turn.next + 1 == turn.end { turn.first } else { turn.next + 1 };

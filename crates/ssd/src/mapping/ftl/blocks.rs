@@ -1,6 +1,7 @@
 //! Blocks in the translation layer: from the free list to a frontier, closed, emptied, and free again.
 
 use super::*;
+use tailcut_base::cast::to_u32;
 
 impl Ftl {
     /// Free blocks of a plane.

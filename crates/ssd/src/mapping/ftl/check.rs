@@ -1,6 +1,7 @@
 //! What holds of the translation layer.
 
 use super::*;
+use crate::request::EntryId;
 
 impl Ftl {
     /// Asserts that maps, valid bits and counts agree. For tests: walks the whole drive.
@@ -9,7 +10,7 @@ impl Ftl {
     /// If they disagree; the message names the page, the block or the plane.
     pub fn check(&self, nand: &NandArray, old_of_entry: impl Fn(EntryId) -> Option<PhysicalPage>) {
         let mut mapped = 0u64;
-        for logical in LogicalPage::first(self.map.len()) {
+        for logical in LogicalPage::first(to_usize(self.map.len())) {
             let physical = match self.lookup(logical) {
                 Location::Unmapped => None,
                 Location::Flash(physical) => Some(physical),

@@ -5,57 +5,28 @@ pub mod allocation;
 mod blocks;
 mod check;
 pub mod closed;
+mod map;
 pub mod stripes;
 mod superblocks;
+
+pub use map::Location;
+pub(crate) use map::bytes_per_page;
 
 use crate::config::{FtlConfig, GcConfig, MappingLevel};
 use crate::flash::nand::NandArray;
 use crate::flash::{BlockId, Geometry, Layout, LogicalPage, PhysicalPage, PlaneId, SuperblockId};
 use crate::mutation::{Invariant, holds};
-use crate::request::EntryId;
 use crate::sets::{SetId, Sets};
 use allocation::Allocator;
 use closed::ClosedBlocks;
+use map::Map;
 use std::collections::VecDeque;
 use stripes::Stripes;
 use tailcut_base::Time;
-use tailcut_base::cast::{to_u8, to_u32, to_usize};
+use tailcut_base::cast::{to_u8, to_usize};
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::random::Stream;
 use tailcut_base::table::Table;
-
-/// Where a logical page is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Location {
-    /// Nowhere: it reads as zeros.
-    Unmapped,
-    /// The newest version is in this physical page.
-    Flash(PhysicalPage),
-    /// Its newest version is in this entry of the DRAM buffer.
-    Buffer(EntryId),
-}
-
-const IN_BUFFER: u32 = 1 << 31;
-
-impl Location {
-    #[inline]
-    fn decode(word: u32) -> Location {
-        match word {
-            0 => Location::Unmapped,
-            w if w & IN_BUFFER != 0 => Location::Buffer(EntryId::new(w & !IN_BUFFER)),
-            w => Location::Flash(PhysicalPage::new(w - 1)),
-        }
-    }
-
-    #[inline]
-    fn encode(self) -> u32 {
-        match self {
-            Location::Unmapped => 0,
-            Location::Flash(physical) => physical.get() + 1,
-            Location::Buffer(entry) => entry.get() | IN_BUFFER,
-        }
-    }
-}
 
 /// The use of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +64,7 @@ struct Frontier {
 /// The translation layer: where each logical page is, and the state of each block.
 #[derive(Debug)]
 pub struct Ftl {
-    map: Table<u32>,
+    map: Map,
     valid: Table<u64>,
     blocks: IdVec<BlockId, Block>,
     /// The free blocks of each plane, in the order in which they will be opened.
@@ -141,8 +112,8 @@ impl Ftl {
             }
         }
         Ftl {
-            map: Table::dense(config.logical_pages(geometry) as usize),
-            valid: Table::dense(to_usize(geometry.page_count().div_ceil(64))),
+            map: Map::new(config.logical_pages(geometry), geometry.page_count()),
+            valid: Table::new(to_usize(geometry.page_count().div_ceil(64))),
             blocks,
             free,
             frontiers: vec![closed_frontier; geometry.plane_count() as usize * frontiers_each],
@@ -170,27 +141,33 @@ impl Ftl {
         }
     }
 
+    /// Requests huge pages for the tables of a drive that will be full of data.
+    pub(crate) fn request_huge_pages(&self) {
+        self.map.request_huge_pages();
+        self.valid.request_huge_pages();
+    }
+
     /// Number of logical pages that the host can address.
-    pub fn logical_pages(&self) -> u32 {
-        to_u32(self.map.len())
+    pub fn logical_pages(&self) -> u64 {
+        self.map.len()
     }
 
     /// Where a logical page is.
     #[inline]
     pub fn lookup(&self, logical: LogicalPage) -> Location {
-        Location::decode(self.map.at(logical.index()))
+        self.map.get(logical)
     }
 
     /// Changes where a logical page is. The caller looks after validity.
     #[inline]
     pub fn set(&mut self, logical: LogicalPage, mapping: Location) {
-        self.map.set(logical.index(), mapping.encode());
+        self.map.set(logical, mapping);
     }
 
-    /// The raw map entry, to warm the cache.
+    /// A part of the map's entry, to warm the cache.
     #[inline]
     pub fn touch(&self, logical: LogicalPage) -> u32 {
-        self.map.at(logical.index())
+        self.map.touch(logical)
     }
 
     /// The record of a page's block, to warm the cache.
@@ -356,9 +333,9 @@ impl Ftl {
         let end = self.layout.page_at(block, self.geometry.pages).get();
         let mut at = self.layout.page_at(block, offset).get();
         while at < end {
-            let word = self.valid.at((at / 64) as usize) >> (at % 64);
+            let word = self.valid.at(to_usize(at / 64)) >> (at % 64);
             if word != 0 {
-                let found = at + word.trailing_zeros();
+                let found = at + u64::from(word.trailing_zeros());
                 return (found < end).then_some(PhysicalPage::new(found));
             }
             at = (at / 64 + 1) * 64;

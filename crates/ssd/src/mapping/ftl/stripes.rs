@@ -2,6 +2,7 @@
 
 use crate::flash::{Geometry, LogicalPage};
 use std::ops::Range;
+use tailcut_base::cast::to_u32;
 use tailcut_base::divisor::Divisor;
 use tailcut_base::id;
 use tailcut_base::ids::Id;
@@ -24,14 +25,14 @@ pub struct Stripes {
     /// Pages of a block.
     pages: u32,
     /// Pages of a stripe.
-    stripe: Divisor,
+    stripe: u64,
 }
 
 impl Stripes {
     /// Stripes of `width` blocks, which must not be zero.
     pub fn new(width: u32, geometry: &Geometry) -> Stripes {
         let pages = geometry.pages;
-        Stripes { width: Divisor::new(width), pages, stripe: Divisor::new(width * pages) }
+        Stripes { width: Divisor::new(width), pages, stripe: u64::from(width) * u64::from(pages) }
     }
 
     /// Number of blocks of a stripe; at least 1.
@@ -43,9 +44,8 @@ impl Stripes {
     /// The logical block of a logical page.
     #[inline]
     pub fn block_of(&self, logical: LogicalPage) -> LogicalBlockId {
-        let within = self.stripe.remainder(logical.get());
-        let first = self.stripe.quotient(logical.get()) * self.width.get();
-        LogicalBlockId::new(first + self.width.remainder(within))
+        let (stripe, within) = self.place_of(logical);
+        LogicalBlockId::new(stripe * self.width.get() + self.width.remainder(within))
     }
 
     /// The stripe of a logical block.
@@ -63,7 +63,13 @@ impl Stripes {
     /// The place of a logical page in its logical block.
     #[inline]
     pub fn offset_of(&self, logical: LogicalPage) -> u32 {
-        self.width.quotient(self.stripe.remainder(logical.get()))
+        self.width.quotient(self.place_of(logical).1)
+    }
+
+    /// The stripe of a logical page, and its place among the pages of the stripe.
+    #[inline]
+    fn place_of(&self, logical: LogicalPage) -> (u32, u32) {
+        (to_u32(logical.get() / self.stripe), to_u32(logical.get() % self.stripe))
     }
 
     /// The logical page at a place of a logical block.
@@ -71,15 +77,14 @@ impl Stripes {
     pub fn page_at(&self, logical_block: LogicalBlockId, offset: u32) -> LogicalPage {
         debug_assert!(offset < self.pages);
         let (stripe, turn) = (self.stripe_of(logical_block), self.width.remainder(logical_block.get()));
-        LogicalPage::new(stripe * self.stripe.get() + offset * self.width.get() + turn)
+        LogicalPage::new(u64::from(stripe) * self.stripe + u64::from(offset * self.width.get() + turn))
     }
 
     /// The stripes of which some pages are a part.
     #[inline]
     pub fn stripes_of(&self, pages: Range<LogicalPage>) -> Range<u32> {
         let (first, end) = (pages.start.get(), pages.end.get());
-        let last = if end == 0 { 0 } else { self.stripe.quotient(end - 1) + 1 };
-        self.stripe.quotient(first)..last
+        to_u32(first / self.stripe)..to_u32(end.div_ceil(self.stripe))
     }
 }
 
@@ -97,7 +102,7 @@ mod tests {
         for (width, pages) in [(1, 1), (1, 7), (2, 1), (2, 4), (3, 5), (8, 3)] {
             let stripes = stripes_of(width, pages);
             let mut places = Vec::new();
-            for logical in (0..5 * width * pages).map(LogicalPage::new) {
+            for logical in (0..5 * u64::from(width * pages)).map(LogicalPage::new) {
                 let (block, offset) = (stripes.block_of(logical), stripes.offset_of(logical));
                 assert!(offset < pages);
                 assert_eq!(stripes.page_at(block, offset), logical);

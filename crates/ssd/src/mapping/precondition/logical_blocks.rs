@@ -13,9 +13,9 @@ use tailcut_base::random::Stream;
 
 impl Mapping {
     /// Fills the logical blocks of a new drive. Returns how many pages hold data, from page 0 on.
-    pub(super) fn fill_logical_blocks(&mut self, how: &Precondition, random: &mut Stream) -> u32 {
+    pub(super) fn fill_logical_blocks(&mut self, how: &Precondition, random: &mut Stream) -> u64 {
         let (pages, stripes) = (self.geometry.pages, self.ftl.stripes());
-        let logical = u64::from(self.ftl.logical_pages()) * u64::from(how.fill) / 1_000_000;
+        let logical = self.ftl.logical_pages() * u64::from(how.fill) / 1_000_000;
         let blocks = to_u32(logical / u64::from(pages * stripes.width())) * stripes.width();
         let is_steady = how.state == PreparedState::Steady;
         if is_steady {
@@ -34,7 +34,7 @@ impl Mapping {
             };
             self.fill_blocks_of_plane(plane, logical_blocks, &replaced);
         }
-        blocks * pages
+        u64::from(blocks) * u64::from(pages)
     }
 
     /// Stripes get their planes when their first page is written: under dynamic allocation, where pages are

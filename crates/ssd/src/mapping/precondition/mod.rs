@@ -62,7 +62,7 @@ impl Configure for Precondition {
 }
 
 /// The content of a page that preparation wrote.
-pub fn prepared_content(page: u32) -> u32 {
+pub fn prepared_content(page: u64) -> u32 {
     Change::write(0x7A11_C07E, page, u64::MAX, true).apply(0)
 }
 
@@ -82,7 +82,17 @@ impl Mapping {
                  device.ftl.mapping to \"page\"",
             ));
         }
-        let logical = u64::from(self.ftl.logical_pages()) * u64::from(how.fill) / 1_000_000;
+        let logical = self.ftl.logical_pages() * u64::from(how.fill) / 1_000_000;
+        let is_listed = self.superblocks.is_none()
+            && self.block_mapped.is_none()
+            && how.state != PreparedState::Sequential;
+        if is_listed && logical > u64::from(u32::MAX) {
+            return Err(BadValue::new(format!(
+                "precondition.state = \"{}\" lists the pages that hold data, at most 2^32 - 1, and here are \
+                 {logical}: set it to \"sequential\", or lower precondition.fill",
+                how.state
+            )));
+        }
         let per_plane = logical / u64::from(self.geometry.plane_count());
         let needed =
             per_plane.div_ceil(u64::from(self.geometry.pages)) + u64::from(self.config.blocks_kept());
@@ -99,11 +109,13 @@ impl Mapping {
     /// Prepares a new drive that [`Mapping::has_room_for`] the data. Returns the number of logical pages that
     /// hold data, of a drive of one set from page 0 on, else as many of each set; their content is
     /// [`prepared_content`].
-    pub(crate) fn precondition(&mut self, how: &Precondition, seed: u64) -> u32 {
+    pub(crate) fn precondition(&mut self, how: &Precondition, seed: u64) -> u64 {
         let mut random = Stream::new(seed, "precondition");
         if how.state == PreparedState::Empty {
             return 0;
         }
+        self.ftl.request_huge_pages();
+        self.nand.request_huge_pages();
         if self.superblocks.is_some() {
             return self.prepare_superblocks(how, &mut random);
         }
@@ -112,21 +124,23 @@ impl Mapping {
         }
         let planes = self.ftl.allocator().planes().to_vec();
         let (sets, each) = (self.sets, self.sets.planes_each());
-        let logical = u64::from(self.ftl.logical_pages()) * u64::from(how.fill) / 1_000_000;
+        let logical = self.ftl.logical_pages() * u64::from(how.fill) / 1_000_000;
         let per_plane = to_u32(logical / planes.len() as u64);
         for (set, planes) in sets.ids().zip(planes.chunks(each as usize)) {
             match how.state {
                 PreparedState::Empty => unreachable!("nothing is written to an empty drive"),
                 PreparedState::Sequential => {
                     for (turn, &plane) in (0..).zip(planes) {
-                        self.fill_plane_in_order(plane, per_plane, |k| sets.page_of(set, k * each + turn));
+                        self.fill_plane_in_order(plane, per_plane, |k| {
+                            sets.page_of(set, u64::from(k) * u64::from(each) + turn)
+                        });
                     }
                 }
                 PreparedState::Steady => self.age_set(planes, set, per_plane * each, &mut random),
                 PreparedState::Random => self.write_at_random(planes, set, per_plane * each, &mut random),
             }
         }
-        per_plane * to_u32(planes.len())
+        u64::from(per_plane) * planes.len() as u64
     }
 
     /// Brings the planes of a set into the state after endless uniform random writes to its first
@@ -210,7 +224,7 @@ impl Mapping {
         random: &mut Stream,
     ) {
         let sets = self.sets;
-        let mut pages = pages.iter().map(|&page| sets.page_of(set, page));
+        let mut pages = pages.iter().map(|&page| sets.page_of(set, u64::from(page)));
         let all = self.geometry.pages;
         let mut offsets: Vec<u32> = (0..all).collect();
         let mut marks = vec![0; (all as usize).div_ceil(MARKS)];

@@ -70,7 +70,7 @@ impl Mapping {
         let block = self.ftl.take_free(plane).expect("no more is written than there are free blocks");
         let valid = || (0..).zip(pages).filter_map(|(offset, page)| page.map(|page| (offset, page)));
         for (offset, page) in valid() {
-            let logical: LogicalPage = self.sets.page_of(set, page);
+            let logical: LogicalPage = self.sets.page_of(set, u64::from(page));
             self.place(self.layout.page_at(block, offset), logical);
         }
         self.ftl.set_valid_pages(block, valid().map(|(offset, _)| offset));

@@ -26,11 +26,11 @@ struct Fill {
 
 impl Mapping {
     /// Prepares an empty drive. Returns the number of logical pages that hold data, from page 0 on.
-    pub(crate) fn prepare_superblocks(&mut self, how: &Precondition, random: &mut Stream) -> u32 {
-        let mapped = to_u32(u64::from(self.ftl.logical_pages()) * u64::from(how.fill) / 1_000_000);
+    pub(crate) fn prepare_superblocks(&mut self, how: &Precondition, random: &mut Stream) -> u64 {
+        let mapped = self.ftl.logical_pages() * u64::from(how.fill) / 1_000_000;
         let groups = self.group_ids();
         let all = groups.clone().count() as u64;
-        let start = |group: u64| to_u32(u64::from(mapped) * group / all);
+        let start = |group: u64| mapped * group / all;
         for (group, number) in groups.zip(0..) {
             let part = start(number)..start(number + 1);
             match how.state {
@@ -43,10 +43,10 @@ impl Mapping {
     }
 
     /// Writes the logical pages `part` to a group once, in order.
-    fn fill_in_order(&mut self, group: GroupId, part: Range<u32>) {
+    fn fill_in_order(&mut self, group: GroupId, part: Range<u64>) {
         let (pages_each, program) = (self.superblocks().pages_each(), self.superblocks().program());
         for first in part.clone().step_by(pages_each as usize) {
-            let pages = pages_each.min(part.end - first);
+            let pages = to_u32(u64::from(pages_each).min(part.end - first));
             let fill = Fill { units: pages.div_ceil(program), valid: pages };
             let superblock = self.ftl.take_free_superblock(group).expect("the configuration leaves room");
             let dies = self.superblocks().dies();
@@ -60,7 +60,10 @@ impl Mapping {
                     for page in pages {
                         let offset = line * program + page - unit * program;
                         chosen.push(offset);
-                        self.place(self.layout.page_at(block, offset), LogicalPage::new(first + page));
+                        self.place(
+                            self.layout.page_at(block, offset),
+                            LogicalPage::new(first + u64::from(page)),
+                        );
                     }
                 }
                 self.set_valid(superblock, plane, &chosen);
@@ -70,14 +73,14 @@ impl Mapping {
     }
 
     /// Brings a group into the state after endless uniform random writes to the logical pages `part`.
-    fn age(&mut self, group: GroupId, part: Range<u32>, random: &mut Stream) {
-        let mapped = to_u32(part.len());
+    fn age(&mut self, group: GroupId, part: Range<u64>, random: &mut Stream) {
+        let mapped = part.end - part.start;
         let pages_each = self.superblocks().pages_each();
         // As many pages are free as collection wants, with those that are left in open superblocks: these are
         // half full on average, so they are one superblock together.
         let blocks = self.free_superblocks(group).saturating_sub(self.config.gc.low - 1).max(1);
         let quanta = |pages: u64| to_u32((pages * u64::from(QUANTA)).div_ceil(u64::from(pages_each)));
-        let in_quanta = quanta(u64::from(mapped));
+        let in_quanta = quanta(mapped);
         let law = Law::new(&self.config.gc, Blocks { count: blocks, pages: QUANTA, mapped: in_quanta });
         let layout = law.layout(in_quanta, None, random);
         let pages = |quanta: u32| to_u32(u64::from(quanta) * u64::from(pages_each) / u64::from(QUANTA));
@@ -88,8 +91,9 @@ impl Mapping {
         let open = layout.open.map(|open| {
             open.map(|open| {
                 let units = (pages(open.next) / program).clamp(1, units_each - 1);
-                let valid = pages(to_u32(open.valid.len())).min(units * program).min(left);
-                left -= valid;
+                let valid = pages(to_u32(open.valid.len())).min(units * program);
+                let valid = to_u32(u64::from(valid).min(left));
+                left -= u64::from(valid);
                 Fill { units, valid }
             })
         });
@@ -185,9 +189,9 @@ struct Counts {
 
 impl Counts {
     /// Changes the counts as little as it takes for their sum to be `sum`.
-    fn level(&mut self, sum: u32) {
+    fn level(&mut self, sum: u64) {
         let (most, each) = (self.most, self.counts.len() as u64);
-        let mut missing = i64::from(sum) - self.counts.iter().map(|&count| i64::from(count)).sum::<i64>();
+        let mut missing = sum.cast_signed() - self.counts.iter().map(|&count| i64::from(count)).sum::<i64>();
         while missing != 0 {
             let share = (missing.unsigned_abs() / each).max(1);
             for count in &mut self.counts {
@@ -208,18 +212,18 @@ impl Counts {
 /// take as much memory as the map.
 struct Permutation {
     /// The first of the pages.
-    first: u32,
-    len: u32,
-    next: u32,
+    first: u64,
+    len: u64,
+    next: u64,
     bits: u32,
     keys: [u64; 4],
 }
 
 impl Permutation {
     /// Of the logical pages `part`.
-    fn of(part: Range<u32>, random: &mut Stream) -> Permutation {
-        let len = to_u32(part.len());
-        let bits = (u32::BITS - len.saturating_sub(1).leading_zeros()).max(2).next_multiple_of(2);
+    fn of(part: Range<u64>, random: &mut Stream) -> Permutation {
+        let len = part.end - part.start;
+        let bits = (u64::BITS - len.saturating_sub(1).leading_zeros()).max(2).next_multiple_of(2);
         let keys = std::array::from_fn(|_| random.below(u64::MAX) | 1);
         Permutation { first: part.start, len, next: 0, bits, keys }
     }
@@ -235,15 +239,15 @@ impl Permutation {
         }
     }
 
-    fn permute(&self, number: u32) -> u32 {
+    fn permute(&self, number: u64) -> u64 {
         let half = self.bits / 2;
         let mask = (1u64 << half) - 1;
-        let (mut left, mut right) = (u64::from(number) >> half, u64::from(number) & mask);
+        let (mut left, mut right) = (number >> half, number & mask);
         for key in self.keys {
             let mixed = (right ^ key >> 32).wrapping_mul(key) >> 33;
             (left, right) = (right, (left ^ mixed) & mask);
         }
-        to_u32(left << half | right)
+        left << half | right
     }
 }
 
@@ -256,13 +260,13 @@ mod tests {
     fn every_page_is_drawn_once_and_neighbours_are_apart() {
         for len in [1, 2, 3, 1000, 4097] {
             let mut order = Permutation::of(5..5 + len, &mut Stream::new(7, "test"));
-            let drawn: Vec<u32> = (0..len).map(|_| order.draw().get() - 5).collect();
+            let drawn: Vec<u64> = (0..len).map(|_| order.draw().get() - 5).collect();
             let mut sorted = drawn.clone();
             sorted.sort_unstable();
-            assert_eq!(sorted, (0..len).collect::<Vec<u32>>());
+            assert_eq!(sorted, (0..len).collect::<Vec<u64>>());
             if len >= 1000 {
                 let close = drawn.windows(2).filter(|pair| pair[0].abs_diff(pair[1]) < len / 10).count();
-                assert!((close as u32) < len / 4, "{close} of {len} neighbours are close");
+                assert!((close as u64) < len / 4, "{close} of {len} neighbours are close");
             }
         }
     }
@@ -287,7 +291,7 @@ mod tests {
         for sum in [0, 1, 17, 299, 300] {
             let mut counts = Counts { counts: vec![40, 100, 0], most: 100 };
             counts.level(sum);
-            assert_eq!(counts.counts.iter().sum::<u32>(), sum);
+            assert_eq!(counts.counts.iter().sum::<u32>(), sum as u32);
             assert!(counts.counts.iter().all(|&count| count <= 100));
         }
     }
