@@ -248,10 +248,14 @@ impl Row {
     /// What follows from the figures: ratio, verdict, whether it counts.
     fn judged(mut self) -> Row {
         let remains = self.saving && self.sense == Some(Sense::Equal) && self.paper > Some(0.5);
-        let compared = |figure: f64| match self.effect && self.unit != "share" {
-            _ if remains => 1.0 - figure,
-            true => figure - 1.0,
-            false => figure,
+        let compared = |figure: f64| {
+            if remains {
+                1.0 - figure
+            } else if self.effect && self.unit != "share" {
+                figure - 1.0
+            } else {
+                figure
+            }
         };
         let both = self.measured.zip(self.paper).map(|(ours, theirs)| (compared(ours), compared(theirs)));
         self.ratio = both.map(|(ours, theirs)| ours / theirs).filter(|ratio| ratio.is_finite());
