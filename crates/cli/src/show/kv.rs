@@ -46,7 +46,7 @@ fn lines(server: &KvReport) -> String {
         counted(server.evicted, "item")
     );
     text += &format!(
-        "  its thread was busy for {} of the time, wires to it {}, from it {}\n",
+        "  its threads were busy for {} of the time, wires to it {}, from it {}\n",
         per_cent(server.thread),
         per_cent(server.wire_in),
         per_cent(server.wire_out)

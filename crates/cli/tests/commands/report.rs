@@ -157,7 +157,7 @@ fn a_key_value_server_shows_what_its_clients_had() {
     let place = Place::new();
     std::fs::write(place.path("kv.toml"), SERVER).expect("it can be written");
     let text = place.text(&["run", "kv.toml", "--out", "out"]);
-    for part in ["90 % gets of 5000 items", "get, from flash", "set", "its thread was busy", "log:"] {
+    for part in ["90 % gets of 5000 items", "get, from flash", "set", "its threads were busy", "log:"] {
         assert!(text.contains(part), "{part}: {text}");
     }
     let report = place.json("out/report.json");

@@ -41,6 +41,8 @@ pub struct KvConfig {
     pub space: u64,
     /// Length of a segment of the log of items, the unit in which space is reclaimed, in bytes.
     pub segment: u64,
+    /// Number of threads that serve, each on a core or a sibling of its own.
+    pub threads: u32,
     /// Number of cores of the server, siblings not counted.
     pub cores: u32,
     /// Whether each core shows as two that share its speed.
@@ -71,6 +73,7 @@ impl Default for KvConfig {
             durable: false,
             space: 0,
             segment: 4 << 20,
+            threads: 1,
             cores: 4,
             siblings: true,
             links: 1,
@@ -104,6 +107,12 @@ impl Configure for KvConfig {
         if self.write_budget > 0 && self.keep == Kept::Everything {
             let message = "a store writes every item; set kv.keep = \"what-is-used\", or write_budget = 0";
             visit.problem("write_budget", message.into());
+        }
+        let cpus = self.cores << u32::from(self.siblings);
+        if self.threads > cpus {
+            let message =
+                format!("{} threads on {cpus} cores and siblings; set threads = {cpus}", self.threads);
+            visit.problem("threads", message);
         }
         if !self.segment.is_multiple_of(BLOCK_BYTES) {
             visit.problem("segment", "a segment is made of blocks of 4KiB; set 4MiB, say".into());
@@ -161,8 +170,15 @@ impl KvConfig {
         );
         count_u32(
             visit,
+            "threads",
+            "Threads that serve, as memcached's -t, each on a core of its own, or on a sibling.",
+            &mut self.threads,
+            1..=16,
+        );
+        count_u32(
+            visit,
             "cores",
-            "Cores of the server: one thread of its own serves, interrupts go to the others.",
+            "Cores of the server: those that serve no clients take the interrupts.",
             &mut self.cores,
             1..=8,
         );

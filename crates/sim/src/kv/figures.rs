@@ -36,13 +36,14 @@ impl Tally {
         }
     }
 
-    /// The statistics until `now`, given the cores, the wires and the engine.
+    /// The statistics until `now`, given the cores, the first `threads` of which serve, the wires with the
+    /// number of links, and the engine.
     pub(super) fn figures(
         &self,
         now: Time,
         cores: &[CpuTime],
-        wires: [Nanos; 2],
-        links: u32,
+        threads: usize,
+        (wires, links): ([Nanos; 2], u32),
         engine: &kv::Figures,
     ) -> KvFigures {
         let elapsed = now.since(self.from);
@@ -52,7 +53,8 @@ impl Tally {
         for (cpu, core) in cores.iter().enumerate() {
             time.merge(&core.since(before(cpu)));
         }
-        let idle = cores[0].since(before(0)).of(Spent::Idle);
+        let idle = |cpu: usize| cores[cpu].since(before(cpu)).of(Spent::Idle);
+        let idle = (0..threads).map(idle).sum();
         let share = |busy: Nanos, places: u32| busy.0 as f64 / (elapsed.0.max(1) * u64::from(places)) as f64;
         KvFigures {
             elapsed,
@@ -64,7 +66,7 @@ impl Tally {
             refused: self.refused,
             time,
             cpus: cores.len(),
-            thread: 1.0 - share(idle, 1),
+            thread: 1.0 - share(idle, threads as u32),
             wire_in: share(wires[0].saturating_sub(self.wires[0]), links),
             wire_out: share(wires[1].saturating_sub(self.wires[1]), links),
             engine: since(engine, &self.engine),

@@ -1,9 +1,10 @@
-//! From a network card to the thread: hardware interrupts, and the software interrupts that process
+//! From a network card to a thread: hardware interrupts, and the software interrupts that process
 //! received messages.
 
 use super::SimulatedServer;
 use super::costs;
 use super::host_timers::HostTimer;
+use super::worker::WorkerId;
 use crate::cpu::costs as cores;
 use crate::cpu::{FIRST_IRQ, Level, Piece, Spent};
 use crate::storage::Storage;
@@ -50,15 +51,19 @@ enum InterruptWork {
     Packets(u32),
     /// A request of the disk is ended.
     Ending(u32),
-    /// The thread is woken.
-    Waking,
+    /// A thread is woken.
+    Waking(WorkerId),
 }
 
 impl<S: Storage> SimulatedServer<S> {
-    /// Interrupts go round over the cores that the thread does not need.
+    /// Interrupts go round over the cores that no thread needs, or else over the siblings of the threads'.
     pub(super) fn place_interrupts(&mut self) {
         let (cpus, cores) = (self.machine.cpus(), self.config.cores as usize);
-        let mut others: Vec<usize> = (1..cpus).filter(|cpu| cpu % cores != 0).collect();
+        let threads = self.workers.len();
+        let mut others: Vec<usize> = (threads..cpus).filter(|cpu| cpu % cores >= threads).collect();
+        if others.is_empty() {
+            others = (threads..cpus).collect();
+        }
         if others.is_empty() {
             others.push(cpus - 1);
         }
@@ -120,28 +125,31 @@ impl<S: Storage> SimulatedServer<S> {
             None => {}
             Some(InterruptWork::Packets(client)) => {
                 self.connections[client as usize].lap(now, Cause::SoftInterrupt);
-                self.worker.readable.push_back(client);
-                if self.wakes(now, cpu) {
+                let worker = self.worker_of(client);
+                self.workers[worker].readable.push_back(client);
+                if self.wakes(now, cpu, worker) {
                     return;
                 }
             }
             Some(InterruptWork::Ending(request)) => {
-                self.traces.of(request).finished = now;
-                self.worker.answered.push_back(request);
-                if self.wakes(now, cpu) {
+                let trace = self.traces.of(request);
+                trace.finished = now;
+                let worker = trace.worker;
+                self.workers[worker].answered.push_back(request);
+                if self.wakes(now, cpu, worker) {
                     return;
                 }
             }
-            Some(InterruptWork::Waking) => drop(self.machine.wake(now, self.worker.thread)),
+            Some(InterruptWork::Waking(worker)) => self.wake(now, worker),
         }
         self.serve_next(now, cpu);
     }
 
-    /// True if the thread sleeps, and is being woken.
-    fn wakes(&mut self, now: Time, cpu: usize) -> bool {
-        let is_asleep = self.machine.is_blocked(self.worker.thread);
+    /// True if a thread sleeps, and is being woken.
+    fn wakes(&mut self, now: Time, cpu: usize, worker: WorkerId) -> bool {
+        let is_asleep = self.machine.is_blocked(self.workers[worker].thread);
         if is_asleep {
-            self.soft_does(now, cpu, InterruptWork::Waking, cores::WAKE);
+            self.soft_does(now, cpu, InterruptWork::Waking(worker), cores::WAKE);
         }
         is_asleep
     }

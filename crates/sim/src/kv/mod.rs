@@ -2,7 +2,7 @@
 //! modelled network and simulated drives.
 //!
 //! ```text
-//!   world ── get, set ──► client ── text ──► link ──► card ──► interrupts ──► thread: service and engine
+//!   world ── get, set ──► client ── text ──► link ──► card ──► interrupts ──► threads: service, engine
 //!                                                                               │  ▲
 //!                                                                  requests     ▼  │  bytes
 //!                                                                     drive or array (disk.rs)
@@ -48,13 +48,14 @@ use link::{Link, Moderation};
 use std::collections::VecDeque;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
+use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::{Cause, Command, CommandId, Completion, Device, Nanos, Op, Status, Submit, Time};
 use tailcut_host::array::Array;
 use tailcut_host::kv::session::Service;
 use tailcut_host::{BLOCK_SECTORS, Bytes, Fingerprint, Response};
 use tailcut_ssd::Ssd;
 use traces::RequestTraces;
-use worker::Worker;
+use worker::{Worker, WorkerId};
 
 const MACHINE: usize = 0;
 const HOST_TIMERS: usize = 1;
@@ -67,7 +68,7 @@ pub struct SimulatedServer<S> {
     disk: ByteDisk<S>,
     path: Path,
     machine: Machine,
-    worker: Worker,
+    workers: IdVec<WorkerId, Worker>,
     soft: Vec<Soft>,
     ports: Vec<Port>,
     disk_cpu: usize,
@@ -106,8 +107,12 @@ impl<S: Storage> SimulatedServer<S> {
         ramp: Nanos,
     ) -> SimulatedServer<S> {
         let mut machine = Machine::new(config.cores as usize, config.siblings);
-        let thread = machine.add_thread(0, 0);
-        machine.pin(thread, true);
+        let mut workers = IdVec::new();
+        for cpu in 0..config.threads as usize {
+            let thread = machine.add_thread(0, cpu);
+            machine.pin(thread, true);
+            workers.push(Worker::new(thread));
+        }
         let mut service = loaded.service;
         let connections: Vec<Connection> =
             (0..config.connections).map(|_| Connection::new(service.open())).collect();
@@ -123,7 +128,7 @@ impl<S: Storage> SimulatedServer<S> {
             ports: vec![Port::default(); config.links as usize],
             disk_cpu: 0,
             machine,
-            worker: Worker::new(thread),
+            workers,
             events: EventLoop::new(DISK + 1),
             host_timers: TimerHeap::default(),
             idle: (0..config.connections).collect(),
@@ -170,7 +175,7 @@ impl<S: Storage> SimulatedServer<S> {
                 None => {}
                 Some(Event::Hard { cpu, irq }) => self.handler_goes_on(now, cpu, irq),
                 Some(Event::Soft { cpu }) => self.soft_goes_on(now, cpu),
-                Some(Event::Thread { cpu, .. }) => self.thread_goes_on(now, cpu),
+                Some(Event::Thread { cpu, .. }) => self.thread_goes_on(now, WorkerId::at(cpu)),
             },
             HOST_TIMERS => self.fire_timers(now),
             _ if self.is_preparing => {
@@ -189,7 +194,7 @@ impl<S: Storage> SimulatedServer<S> {
                 HostTimer::Interrupt(link) => self.card_interrupts(now, link),
                 HostTimer::Answered(client) => self.end(now, client),
                 HostTimer::Engine if self.service.next_event() <= now => {
-                    self.machine.wake(now, self.worker.thread);
+                    self.wake(now, WorkerId::at(0));
                 }
                 HostTimer::Engine => {}
             }
@@ -289,7 +294,13 @@ impl<S: Storage> SimulatedServer<S> {
     fn figures_of_server(&self) -> KvFigures {
         let cores = self.machine.clone().times(self.now);
         let engine = self.service.engine().figures();
-        self.tally.figures(self.now, &cores, self.wires(), self.config.links, engine)
+        self.tally.figures(
+            self.now,
+            &cores[..],
+            self.workers.len(),
+            (self.wires(), self.config.links),
+            engine,
+        )
     }
 }
 

@@ -1,5 +1,6 @@
 //! The way of each request for the disk through the server.
 
+use super::worker::WorkerId;
 use tailcut_base::Time;
 use tailcut_host::{Bytes, Response};
 
@@ -10,7 +11,7 @@ pub(super) struct RequestTraces {
 }
 
 /// When what happened to a request.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
     /// The thread began to hand it over.
     pub begun: Time,
@@ -22,8 +23,24 @@ pub(super) struct Times {
     pub fetched: Time,
     /// The software interrupt had done with it.
     pub finished: Time,
+    /// The thread that handed it over, and takes it back.
+    pub worker: WorkerId,
     /// A user waits for what it reads.
     pub is_of_user: bool,
+}
+
+impl Default for Times {
+    fn default() -> Times {
+        Times {
+            begun: Time::ZERO,
+            handed: Time::ZERO,
+            answered: Time::ZERO,
+            fetched: Time::ZERO,
+            finished: Time::ZERO,
+            worker: WorkerId::new(0),
+            is_of_user: false,
+        }
+    }
 }
 
 /// A request.

@@ -1,6 +1,7 @@
-//! The serving thread, as in real time (`tailcut_rt::kv::worker`): an iteration receives from the clients
+//! The serving threads, as in real time (`tailcut_rt::kv::worker`): an iteration receives from its clients
 //! that have sent something, submits the engine's disk requests, takes the disk's completions, and sends.
-//! Then it polls for more, and sleeps if there is nothing.
+//! Then it polls for more, and sleeps if there is nothing. Threads share the engine; what its locks cost is not
+//! modelled.
 
 use super::SimulatedServer;
 use super::costs;
@@ -9,10 +10,16 @@ use crate::cpu::costs as cores;
 use crate::cpu::{Level, Piece, Spent, ThreadId};
 use crate::storage::Storage;
 use std::collections::VecDeque;
-use tailcut_base::{Cause, Class, Nanos, Op, Time};
+use tailcut_base::ids::Id;
+use tailcut_base::{Cause, Class, Nanos, Op, Time, id};
 use tailcut_host::{Bytes, Request};
 
-/// The thread's side of the server.
+id! {
+    /// A thread that serves, on the core with its number.
+    pub(super) struct WorkerId;
+}
+
+/// A thread's side of the server.
 #[derive(Debug)]
 pub(super) struct Worker {
     pub thread: ThreadId,
@@ -73,45 +80,48 @@ impl Worker {
 
 impl<S: Storage> SimulatedServer<S> {
     /// The thread has come to the end of a piece of work, or has been woken.
-    pub(super) fn thread_goes_on(&mut self, now: Time, cpu: usize) {
-        match self.worker.stage {
+    pub(super) fn thread_goes_on(&mut self, now: Time, id: WorkerId) {
+        let worker = &mut self.workers[id];
+        match worker.stage {
             Stage::Asleep => {
-                for &client in &self.worker.readable {
+                for &client in &worker.readable {
                     self.connections[client as usize].lap(now, Cause::Scheduling);
                 }
-                return self.poll(now, cpu);
+                return self.poll(now, id);
             }
             Stage::Looking => {
                 self.service.tick(now, super::loading::UNIX + now.0 / Nanos::secs(1).0);
-                std::mem::swap(&mut self.worker.listed, &mut self.worker.readable);
-                let has_work = !self.worker.listed.is_empty()
-                    || !self.worker.answered.is_empty()
+                std::mem::swap(&mut worker.listed, &mut worker.readable);
+                let has_work = !worker.listed.is_empty()
+                    || !worker.answered.is_empty()
+                    || !worker.answering.is_empty()
                     || self.service.next_event() <= now;
                 if !has_work {
-                    return self.sleep(now, cpu);
+                    return self.sleep(now, id);
                 }
-                self.worker.phase = Phase::Receive;
+                worker.phase = Phase::Receive;
             }
-            Stage::Receiving(client) => self.received(now, client),
-            Stage::Handing => self.handed_over(now),
-            Stage::Taking(request) => self.taken(now, request),
+            Stage::Receiving(client) => self.received(now, id, client),
+            Stage::Handing => self.handed_over(now, id),
+            Stage::Taking(request) => self.taken(now, id, request),
             Stage::Sending(client) => self.sent(now, client),
         }
-        self.next_piece(now, cpu);
+        self.next_piece(now, id);
     }
 
-    fn poll(&mut self, now: Time, cpu: usize) {
-        self.begin(now, cpu, Stage::Looking, costs::LOOK, Spent::Poll);
+    fn poll(&mut self, now: Time, id: WorkerId) {
+        self.begin(now, id, Stage::Looking, costs::LOOK, Spent::Poll);
     }
 
-    fn begin(&mut self, now: Time, cpu: usize, stage: Stage, work: Nanos, on: Spent) {
-        (self.worker.stage, self.worker.began) = (stage, now);
-        self.machine.run(now, cpu, Level::Thread, Piece::kernel(work, on));
+    fn begin(&mut self, now: Time, id: WorkerId, stage: Stage, work: Nanos, on: Spent) {
+        let worker = &mut self.workers[id];
+        (worker.stage, worker.began) = (stage, now);
+        self.machine.run(now, id.index(), Level::Thread, Piece::kernel(work, on));
     }
 
-    fn sleep(&mut self, now: Time, cpu: usize) {
-        self.worker.stage = Stage::Asleep;
-        self.machine.block(now, cpu);
+    fn sleep(&mut self, now: Time, id: WorkerId) {
+        self.workers[id].stage = Stage::Asleep;
+        self.machine.block(now, id.index());
         let next = self.service.next_event();
         if next != Time::NEVER {
             self.host_timers.set(next.max(now), HostTimer::Engine);
@@ -119,74 +129,95 @@ impl<S: Storage> SimulatedServer<S> {
     }
 
     /// What comes next in the turn.
-    fn next_piece(&mut self, now: Time, cpu: usize) {
-        if self.worker.phase == Phase::Receive {
-            if let Some(client) = self.worker.listed.pop_front() {
+    fn next_piece(&mut self, now: Time, id: WorkerId) {
+        if self.workers[id].phase == Phase::Receive {
+            if let Some(client) = self.workers[id].listed.pop_front() {
                 self.connections[client as usize].lap(now, Cause::HostQueue);
                 let work = costs::RECEIVE + costs::COMMAND;
-                return self.begin(now, cpu, Stage::Receiving(client), work, Spent::Application);
+                return self.begin(now, id, Stage::Receiving(client), work, Spent::Application);
             }
-            self.worker.phase = Phase::CarryOut;
+            self.workers[id].phase = Phase::CarryOut;
         }
-        if self.worker.phase == Phase::CarryOut {
-            self.worker.request = self.service.next_request();
-            if self.worker.request.is_some() {
+        if self.workers[id].phase == Phase::CarryOut {
+            self.workers[id].request = self.service.next_request();
+            if self.workers[id].request.is_some() {
                 let work = self.path.issue();
-                return self.begin(now, cpu, Stage::Handing, work, Spent::Issue);
+                return self.begin(now, id, Stage::Handing, work, Spent::Issue);
             }
-            if let Some(request) = self.worker.answered.pop_front() {
+            if let Some(request) = self.workers[id].answered.pop_front() {
                 let work = cores::CHECK + cores::RETURN;
-                return self.begin(now, cpu, Stage::Taking(request), work, Spent::Finish);
+                return self.begin(now, id, Stage::Taking(request), work, Spent::Finish);
             }
-            if self.go_on_without_disk(now) {
-                return self.next_piece(now, cpu);
+            if self.go_on_without_disk(now, id) {
+                return self.next_piece(now, id);
             }
-            self.worker.phase = Phase::Answer;
+            self.workers[id].phase = Phase::Answer;
         }
-        if self.worker.phase == Phase::Answer {
-            if let Some(client) = self.worker.answering.pop_front() {
+        if self.workers[id].phase == Phase::Answer {
+            if let Some(client) = self.workers[id].answering.pop_front() {
                 self.connections[client as usize].lap(now, Cause::HostQueue);
-                return self.begin(now, cpu, Stage::Sending(client), costs::SEND, Spent::Application);
+                return self.begin(now, id, Stage::Sending(client), costs::SEND, Spent::Application);
             }
-            self.worker.phase = Phase::Over;
+            self.workers[id].phase = Phase::Over;
         }
-        self.poll(now, cpu);
+        self.poll(now, id);
     }
 
     /// The service has carried out what a client has sent.
-    fn received(&mut self, now: Time, client: u32) {
+    fn received(&mut self, now: Time, id: WorkerId, client: u32) {
         let connection = &mut self.connections[client as usize];
         connection.lap(now, Cause::HostWork);
         connection.is_waiting = true;
         let mut input = &connection.sent[..];
         self.service.receive(connection.name, &mut input);
         assert!(input.is_empty(), "a client with one command at a time is never put off");
-        self.note_answer(client);
+        self.note_answer(now, id, client);
     }
 
-    fn note_answer(&mut self, client: u32) {
+    /// Lets the thread of a client send, if there is an answer; `id` is the one that has found out.
+    fn note_answer(&mut self, now: Time, id: WorkerId, client: u32) {
         let connection = &mut self.connections[client as usize];
-        if connection.is_waiting && !self.service.send_queue(connection.name).is_empty() {
-            connection.is_waiting = false;
-            self.worker.answering.push_back(client);
+        if !connection.is_waiting || self.service.send_queue(connection.name).is_empty() {
+            return;
+        }
+        connection.is_waiting = false;
+        let sender = self.worker_of(client);
+        self.workers[sender].answering.push_back(client);
+        if sender != id {
+            self.wake(now, sender);
+        }
+    }
+
+    /// The thread that serves a client.
+    pub(super) fn worker_of(&self, client: u32) -> WorkerId {
+        WorkerId::at(client as usize % self.workers.len())
+    }
+
+    /// Wakes a thread, if it sleeps.
+    pub(super) fn wake(&mut self, now: Time, id: WorkerId) {
+        let thread = self.workers[id].thread;
+        if self.machine.is_blocked(thread) {
+            self.machine.wake(now, thread);
         }
     }
 
     /// The disk has a request.
-    fn handed_over(&mut self, now: Time) {
-        let request = self.worker.request.take().expect("it was being handed over");
+    fn handed_over(&mut self, now: Time, id: WorkerId) {
+        let worker = &mut self.workers[id];
+        let request = worker.request.take().expect("it was being handed over");
         let is_of_user = request.op == Op::Read && request.class == Class::DEFAULT;
         let trace = self.traces.of(request.id);
-        (trace.begun, trace.handed, trace.is_of_user) = (self.worker.began, now, is_of_user);
+        (trace.begun, trace.handed, trace.is_of_user) = (worker.began, now, is_of_user);
+        trace.worker = id;
         self.disk.submit(now, request);
     }
 
     /// The service has an answer of the disk.
-    fn taken(&mut self, now: Time, request: u32) {
+    fn taken(&mut self, now: Time, id: WorkerId, request: u32) {
         let response = self.traces.of(request).response.take().expect("the disk has answered");
         let spans = response.spans;
         self.service.respond(response);
-        let mut movers = std::mem::take(&mut self.worker.movers);
+        let mut movers = std::mem::take(&mut self.workers[id].movers);
         self.service.turn(&mut movers);
         let trace = *self.traces.of(request).times();
         for name in movers.drain(..) {
@@ -204,30 +235,30 @@ impl<S: Storage> SimulatedServer<S> {
                 connection.mark = trace.answered;
                 connection.lap(trace.fetched, Cause::Interrupt);
                 connection.lap(trace.finished, Cause::SoftInterrupt);
-                connection.lap(self.worker.began, Cause::HostQueue);
+                connection.lap(self.workers[id].began, Cause::HostQueue);
                 connection.lap(now, Cause::HostWork);
                 connection.is_from_flash = true;
             } else {
                 connection.lap(now, Cause::Cache);
             }
-            self.note_answer(client);
+            self.note_answer(now, id, client);
         }
-        self.worker.movers = movers;
+        self.workers[id].movers = movers;
     }
 
     /// Resumes clients for which the engine has found room by itself; false if there are none.
-    fn go_on_without_disk(&mut self, now: Time) -> bool {
-        let mut movers = std::mem::take(&mut self.worker.movers);
+    fn go_on_without_disk(&mut self, now: Time, id: WorkerId) -> bool {
+        let mut movers = std::mem::take(&mut self.workers[id].movers);
         self.service.turn(&mut movers);
         let has_some = !movers.is_empty();
         for name in movers.drain(..) {
             let client = self.clients[name as usize];
             if self.connections[client as usize].is_waiting {
                 self.connections[client as usize].lap(now, Cause::Cache);
-                self.note_answer(client);
+                self.note_answer(now, id, client);
             }
         }
-        self.worker.movers = movers;
+        self.workers[id].movers = movers;
         has_some
     }
 

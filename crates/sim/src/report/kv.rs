@@ -26,7 +26,7 @@ pub struct KvReport {
     pub set_latency: Curve,
     /// Commands that the server could not carry out.
     pub refused: u64,
-    /// Share of the time during which the core of its thread was at work. Limit: 1.
+    /// Share of the time during which the cores of its threads were at work, on average. Limit: 1.
     pub thread: f64,
     /// Share of the time during which the wires to the server were busy, on average. Limit: 1.
     pub wire_in: f64,

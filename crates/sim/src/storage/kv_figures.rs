@@ -26,7 +26,7 @@ pub struct KvFigures {
     pub time: CpuTime,
     /// Number of cores as the scheduler sees them: a core with a sibling counts as two.
     pub cpus: usize,
-    /// Share of the time during which the core of its thread was at work.
+    /// Share of the time during which the cores of its threads were at work, on average.
     pub thread: f64,
     /// Share of the time during which the wires to the server were busy, on average.
     pub wire_in: f64,

@@ -111,6 +111,22 @@ fn what_a_server_asks_for_goes_the_path_of_any_strategy() {
     }
 }
 
+#[test]
+fn several_threads_serve_more_than_one() {
+    let rate = |threads: u32| {
+        let mut scenario = scenario(None);
+        (scenario.kv.threads, scenario.kv.links, scenario.kv.memory) = (threads, 4, 64 << 20);
+        (scenario.workload.read, scenario.kv.keep) = (1_000_000, Kept::WhatIsUsed);
+        let (world, report) = run(&scenario);
+        let figures = world.device.kv_figures().expect("it is a server");
+        assert_eq!(report.all().errors, 0);
+        (report.all().requests_per_s, figures.thread)
+    };
+    let [one, two] = [1, 2].map(rate);
+    assert!(one.1 > 0.9, "24 clients keep a thread busy: {}", one.1);
+    assert!(two.0 > 1.5 * one.0, "{} with one, {} with two", one.0, two.0);
+}
+
 /// Small, and varied in every setting that can vary.
 fn any_scenario() -> impl Strategy<Value = Scenario> {
     let load = (0u32..=100, 1u32..=40, any::<bool>(), 1u64..1000);
@@ -138,6 +154,7 @@ fn any_scenario() -> impl Strategy<Value = Scenario> {
             let kv = &mut scenario.kv;
             (kv.value, kv.durable, kv.cores, kv.siblings) = (value, durable, cores, siblings);
             (kv.links, kv.moderation) = (links, Nanos(moderation));
+            kv.threads = 1 + (seed as u32) % (cores << u32::from(siblings));
             // An open loop needs more than there are connections.
             kv.connections = clients.div_ceil(2);
             kv.items = 8_000_000 / kv.footprint();
