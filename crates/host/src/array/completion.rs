@@ -29,13 +29,13 @@ impl<B: Block> Array<B> {
     #[inline]
     fn complete(&mut self, now: Time, drive: DriveId, response: Response<B>) {
         let is_current = self.core.drives.is_current(response.id);
-        let answer = self.core.drives.answered(now, drive, response);
+        let mut answer = self.core.drives.answered(now, drive, response);
         if is_current && self.is_failing(&answer) {
             self.lose(now, drive);
         } else if is_current && self.is_unflushed(&answer) {
             self.core.note_unflushed(drive);
         }
-        self.route(now, answer);
+        self.route(now, &mut answer);
     }
 
     /// True if a completion means that its drive has failed. With redundancy that includes a drive that

@@ -1,7 +1,7 @@
 //! State common to all layouts: drives, reads, host requests, and the superblock.
 
 use super::config::{ArrayConfig, ReadPolicy};
-use super::drives::{Answered, Ask, Drives, Owner, Presence, Priority, Refusal};
+use super::drives::{Ask, Drives, Owner, Presence, Priority, Refusal};
 use super::integrity::{Area, Integrity};
 use super::reads::{Reads, ReconstructWhen, Redundancy};
 use super::requests::{RequestSlot, Requests};
@@ -392,8 +392,7 @@ impl<B: Block> Core<B> {
     }
 
     /// A superblock write has completed, successfully or not.
-    pub(super) fn record_answered(&mut self, now: Time, answer: Answered<B>) {
-        self.drives.recycle(answer.data);
+    pub(super) fn record_answered(&mut self, now: Time) {
         let kept = self.superblock.as_mut().expect("it was written");
         kept.pending -= 1;
         if kept.pending == 0 {

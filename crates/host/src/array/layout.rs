@@ -88,11 +88,12 @@ pub trait Layout<B: Block> {
     /// Executes a host request, which is within the array.
     fn submit(&mut self, now: Time, core: &mut Core<B>, slot: RequestSlot);
 
-    /// A read started with [`Reads::begin`](super::reads::Reads::begin) has completed.
-    fn read_done(&mut self, now: Time, core: &mut Core<B>, done: ReadResult<B>);
+    /// A read started with [`Reads::begin`](super::reads::Reads::begin) has completed. The memory
+    /// of its data is used again unless the layout takes them.
+    fn read_done(&mut self, now: Time, core: &mut Core<B>, done: &mut ReadResult<B>);
 
     /// A drive request issued under `token` has completed.
-    fn answered(&mut self, now: Time, core: &mut Core<B>, token: u64, answer: Answered<B>);
+    fn answered(&mut self, now: Time, core: &mut Core<B>, token: u64, answer: &Answered<B>);
 
     /// A drive has replied to a control call.
     fn control_answered(&mut self, _: Time, _: &mut Core<B>, _: DriveId, _: Control, _: ControlReply) {}

@@ -355,30 +355,44 @@ impl<B: Block> Array<B> {
         self.settle(now);
     }
 
-    fn route(&mut self, now: Time, answer: Answered<B>) {
+    /// Delivers a completion to its issuer, and keeps its memory for later requests.
+    fn route(&mut self, now: Time, answer: &mut Answered<B>) {
         match answer.owner {
             Owner::Read { .. } => self.core.reads.answered(now, &mut self.core.drives, answer),
             Owner::Layout(token) => {
                 with!(self, layout, core => layout.answered(now, core, token, answer));
             }
-            Owner::MemberSuperblock => self.core.record_answered(now, answer),
+            Owner::MemberSuperblock => self.core.record_answered(now),
             Owner::Integrity(life) => self.core.drives.checksums_answered(now, life, answer),
             Owner::Epoch(epoch) => {
                 let core = &mut self.core;
                 let tokens = core.tokens.as_mut().expect("they have epochs");
                 tokens.flushed(now, &mut core.drives, answer.drive, epoch, answer.status);
-                core.drives.recycle(answer.data);
             }
         }
+        self.core.drives.recycle(std::mem::take(&mut answer.data));
+    }
+
+    /// Delivers the results of reads, and keeps their memory for later requests.
+    fn deliver_reads(&mut self, now: Time) {
+        let mut results = std::mem::take(self.core.reads.done());
+        for done in &mut results {
+            with!(self, layout, core => layout.read_done(now, core, done));
+            self.core.drives.recycle(std::mem::take(&mut done.data));
+        }
+        // The memory of the list is used again.
+        results.clear();
+        results.append(self.core.reads.done());
+        *self.core.reads.done() = results;
     }
 
     /// Delivers all results of the last step, and their consequences, until none are left.
     fn settle(&mut self, now: Time) {
         loop {
-            if let Some(done) = self.core.reads.done() {
-                with!(self, layout, core => layout.read_done(now, core, done));
-            } else if let Some(answer) = self.core.drives.bounced() {
-                self.route(now, answer);
+            if !self.core.reads.done().is_empty() {
+                self.deliver_reads(now);
+            } else if let Some(mut answer) = self.core.drives.bounced() {
+                self.route(now, &mut answer);
             } else if let Some(drive) = self.core.run_tokens(now) {
                 with!(self, layout, core => layout.may_write(now, core, drive));
             } else if self.is_recovery_due {

@@ -1,13 +1,15 @@
 //! Drives that are lost, return wrong data or refuse writes; rebuilding and scrubbing.
 
-use crate::raid::harness::{Harness, config};
+use crate::raid::harness::{Harness, config, disk};
 use crate::raid::workload::seeds;
+use tailcut_base::fdp::HandleId;
 use tailcut_base::ids::Id;
-use tailcut_base::{Nanos, Op, Status};
+use tailcut_base::{Cause, Class, Nanos, Op, Spans, Status, Time};
 use tailcut_host::array::DriveId;
 use tailcut_host::array::raid::{Task, WriteHole};
 use tailcut_host::array::reads::{SealAge, seal_of};
-use tailcut_host::array::{Condition, LayoutKind, ReadPolicy};
+use tailcut_host::array::{Array, Condition, LayoutKind, ReadPolicy};
+use tailcut_host::{Block, Bytes, Mirror, Request, Response};
 
 const LAYOUTS: [LayoutKind; 2] = [LayoutKind::Raid4, LayoutKind::Raid5];
 
@@ -234,6 +236,37 @@ fn corrupt_blocks_are_read_around_and_repaired() {
         harness.check_parity();
         harness.is_right();
     }
+}
+
+/// It ends with the repair, and that is no reason to forget what it waited for before.
+#[test]
+fn a_read_that_waits_for_a_repair_keeps_the_causes_of_its_parts() {
+    let mut array = Array::<Bytes>::fresh(&config(LayoutKind::Raid5, 4), &vec![disk(); 4]);
+    let (op, class, mirror, handle) = (Op::Read, Class::DEFAULT, Mirror::Any, HandleId::FIRST);
+    let (fua, fail_fast, block, blocks, data) = (false, false, 0, 1, Vec::new());
+    let read = Request { id: 1, op, fua, class, fail_fast, mirror, handle, block, blocks, data };
+    let (mut now, mut writes) = (Time::ZERO, 0);
+    array.submit(now, read).expect("it accepts requests");
+    let damaged = array.sent()[0].0;
+    while array.answers().is_empty() {
+        now += Nanos(10);
+        for (drive, request) in std::mem::take(array.sent()) {
+            writes += u32::from(request.op == Op::Write);
+            let (id, status, busy_for, mut spans) = (request.id, Status::Success, Nanos::ZERO, Spans::new());
+            spans.add(Cause::Cell, Nanos(10));
+            let mut content = Bytes::default();
+            if drive == damaged {
+                content.seal(1);
+            }
+            let data = if request.op == Op::Read { vec![content] } else { request.data };
+            array.answered(now, drive, Response { id, status, data, busy_for, spans });
+        }
+    }
+    // Read in vain twice, the second time with the right to reconstruct it, and written once.
+    let spans = array.answers()[0].spans;
+    let of = |cause| spans.of(cause).0;
+    assert_eq!((writes, now), (1, Time(40)));
+    assert_eq!([of(Cause::Cell), of(Cause::Reconstruction), of(Cause::ArrayQueue)], [10, 10, 20]);
 }
 
 #[test]

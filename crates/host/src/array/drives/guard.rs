@@ -145,11 +145,11 @@ impl<B: Block> Drives<B> {
     }
 
     /// Handles the answer to a request of the checksum machine.
-    pub(in crate::array) fn checksums_answered(&mut self, now: Time, life: u32, answer: Answered<B>) {
+    pub(in crate::array) fn checksums_answered(&mut self, now: Time, life: u32, answer: &Answered<B>) {
         let Some(integrity) = &mut self.integrity else { return };
         let drive = answer.drive;
         if integrity.life(drive) == life {
-            if integrity.answered(now, &answer) {
+            if integrity.answered(now, answer) {
                 while let Some((_, waiting)) = self.members[drive].unmarked.pop_front() {
                     self.answer(drive, waiting, answer.status);
                 }
@@ -157,7 +157,6 @@ impl<B: Block> Drives<B> {
                 self.send_marked(now, drive);
             }
         }
-        self.recycle(answer.data);
         self.grant(now);
     }
 

@@ -208,8 +208,7 @@ impl<B: Block> Epochs<B> {
     }
 
     /// The write of a descriptor has completed, successfully or not.
-    pub(super) fn listed(&mut self, now: Time, core: &mut Core<B>, id: BatchId, answer: Answered<B>) {
-        core.drives.recycle(answer.data);
+    pub(super) fn listed(&mut self, now: Time, core: &mut Core<B>, id: BatchId, answer: &Answered<B>) {
         let batch = &mut self.batches[id];
         batch.has_failed |= answer.status != Status::Success;
         let (drive, is_current) = (batch.drive, batch.life == self.lines[batch.drive].life);
@@ -335,8 +334,7 @@ impl<B: Block> Epochs<B> {
     }
 
     /// A write of a batch has completed, successfully or not.
-    pub(super) fn batch_written(&mut self, now: Time, core: &mut Core<B>, id: BatchId, answer: Answered<B>) {
-        core.drives.recycle(answer.data);
+    pub(super) fn batch_written(&mut self, now: Time, core: &mut Core<B>, id: BatchId, answer: &Answered<B>) {
         self.batches[id].has_failed |= answer.status != Status::Success;
         self.batch_part_done(now, core, id);
     }

@@ -118,19 +118,18 @@ impl<B: Block> Epochs<B> {
         now: Time,
         core: &mut Core<B>,
         ComparedCopy { comparison: id, copy }: ComparedCopy,
-        mut answer: Answered<B>,
+        answer: &Answered<B>,
     ) {
         let comparison = &mut self.recovery.comparisons[id];
         if answer.op == Op::Read && answer.status == Status::Success {
             let seal = seal_of(answer.drive, answer.block, SealAge::IN_PLACE);
-            let content = answer.data.pop();
+            let content = answer.data.first().cloned();
             let is_accepted =
                 |block: &B| core.drives.accept(answer.drive, answer.block, std::slice::from_ref(block));
             let is_right =
                 |block: &B| (block.is_intact(seal) || *block == B::default()) && is_accepted(block);
             comparison.found[copy] = content.filter(is_right);
         }
-        core.drives.recycle(answer.data);
         comparison.pending -= 1;
         if comparison.pending > 0 {
             return;

@@ -311,7 +311,7 @@ impl<B: Block> Layout<B> for Epochs<B> {
         self.run(now, core);
     }
 
-    fn read_done(&mut self, now: Time, core: &mut Core<B>, done: ReadResult<B>) {
+    fn read_done(&mut self, now: Time, core: &mut Core<B>, done: &mut ReadResult<B>) {
         match RequestPurpose::unpack(done.wanted.token) {
             RequestPurpose::Read(slot) => {
                 self.drained(now, core, done.wanted.drive);
@@ -324,14 +324,14 @@ impl<B: Block> Layout<B> for Epochs<B> {
         self.run(now, core);
     }
 
-    fn answered(&mut self, now: Time, core: &mut Core<B>, token: u64, answer: Answered<B>) {
+    fn answered(&mut self, now: Time, core: &mut Core<B>, token: u64, answer: &Answered<B>) {
         match RequestPurpose::unpack(token) {
             RequestPurpose::Descriptor(id) => self.listed(now, core, id, answer),
             RequestPurpose::BatchWrite(id) => self.batch_written(now, core, id, answer),
             RequestPurpose::Flush(drive) => self.flushed(now, core, drive, answer),
             RequestPurpose::Recovery => self.recovery_answered(now, core, answer),
             RequestPurpose::Compare(id) => self.compare_answered(now, core, id, answer),
-            RequestPurpose::Clear(drive) => self.cleared(now, core, drive, answer),
+            RequestPurpose::Clear(drive) => self.cleared(now, core, drive),
             asked => unreachable!("no drive is asked for {asked:?}"),
         }
         self.run(now, core);

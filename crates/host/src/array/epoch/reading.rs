@@ -126,7 +126,7 @@ impl<B: Block> Epochs<B> {
         now: Time,
         core: &mut Core<B>,
         slot: RequestSlot,
-        done: ReadResult<B>,
+        done: &ReadResult<B>,
     ) {
         let place = Place { drive: done.wanted.drive, block: done.wanted.block };
         let (first, _) = self.shape.host_block(place).expect("it holds data");
@@ -147,7 +147,6 @@ impl<B: Block> Epochs<B> {
         if done.damaged && self.is_serving() {
             self.look_after(now, core, WorkPurpose::Repair, run.clone());
         }
-        core.drives.recycle(done.data);
         core.part_done(now, slot, status, &done.spans);
         run.for_each(|block| self.read_ended(now, core, block));
     }

@@ -134,7 +134,7 @@ impl<B: Block> Epochs<B> {
     }
 
     /// Handles a completion from a drive.
-    pub(super) fn recovery_answered(&mut self, now: Time, core: &mut Core<B>, answer: Answered<B>) {
+    pub(super) fn recovery_answered(&mut self, now: Time, core: &mut Core<B>, answer: &Answered<B>) {
         match self.recovery.stage {
             Stage::Read if answer.status == Status::Success => {
                 for (block, content) in (answer.block..).zip(&answer.data) {
@@ -151,7 +151,6 @@ impl<B: Block> Epochs<B> {
             Stage::Clear | Stage::Restart => self.clear_more(now, core),
             _ => {}
         }
-        core.drives.recycle(answer.data);
         self.recovery_part_done(now, core);
     }
 

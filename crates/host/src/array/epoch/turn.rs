@@ -137,8 +137,7 @@ impl<B: Block> Epochs<B> {
     }
 
     /// The flush of a drive has completed, successfully or not.
-    pub(super) fn flushed(&mut self, now: Time, core: &mut Core<B>, drive: DriveId, answer: Answered<B>) {
-        core.drives.recycle(answer.data);
+    pub(super) fn flushed(&mut self, now: Time, core: &mut Core<B>, drive: DriveId, answer: &Answered<B>) {
         let line = &self.lines[drive];
         let is_good = answer.status == Status::Success && line.flushed_life == line.life;
         self.settle(now, core, drive, is_good);

@@ -8,7 +8,7 @@ use super::{Epochs, RequestPurpose};
 use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
-use crate::array::drives::{Answered, Ask, Owner, Presence, Priority};
+use crate::array::drives::{Ask, Owner, Presence, Priority};
 use crate::array::raid::ScrubReport;
 use crate::disk::BLOCK_BYTES;
 use crate::placement::WriteKind;
@@ -94,8 +94,7 @@ impl<B: Block> Epochs<B> {
     }
 
     /// Some descriptors have been cleared.
-    pub(super) fn cleared(&mut self, now: Time, core: &mut Core<B>, drive: DriveId, answer: Answered<B>) {
-        core.drives.recycle(answer.data);
+    pub(super) fn cleared(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         self.lines[drive].clearing -= 1;
         self.turn.expect(now);
         self.advance_walk(now, core);

@@ -133,7 +133,7 @@ impl<B: Block> Epochs<B> {
     }
 
     /// The read of some blocks from a drive has completed.
-    pub(super) fn work_read(&mut self, now: Time, core: &mut Core<B>, id: WorkId, mut done: ReadResult<B>) {
+    pub(super) fn work_read(&mut self, now: Time, core: &mut Core<B>, id: WorkId, done: &mut ReadResult<B>) {
         let place = Place { drive: done.wanted.drive, block: done.wanted.block };
         let (block, copy) = self.shape.host_block(place).expect("it holds data");
         let first = to_usize(block - self.works[id].first);
@@ -145,7 +145,6 @@ impl<B: Block> Epochs<B> {
                 self.read_copy(now, core, id, Place { block, ..place }, 1);
             }
         }
-        core.drives.recycle(done.data);
         self.work_part_done(now, core, id);
     }
 

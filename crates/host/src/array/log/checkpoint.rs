@@ -419,14 +419,13 @@ impl<B: Block> Log<B> {
     }
 
     /// A request of a checkpoint has completed.
-    pub(super) fn checkpoint_answered(&mut self, now: Time, core: &mut Core<B>, answer: Answered<B>) {
-        let is_done = self.judge(core, &answer) == Status::Success;
+    pub(super) fn checkpoint_answered(&mut self, now: Time, core: &mut Core<B>, answer: &Answered<B>) {
+        let is_done = self.judge(core, answer) == Status::Success;
         self.checkpoint.has_failed |= !is_done;
         if answer.op == Op::Write {
             self.checkpoint.in_flight -= 1;
             self.checkpoint.dirty[answer.drive] = true;
         }
-        core.drives.recycle(answer.data);
         match &mut self.checkpoint.phase {
             Phase::Pieces(_) => self.write_pieces(now, core),
             Phase::Flushing(left) => {

@@ -302,26 +302,25 @@ impl<B: Block> Layout<B> for Log<B> {
         }
     }
 
-    fn read_done(&mut self, now: Time, core: &mut Core<B>, mut done: ReadResult<B>) {
+    fn read_done(&mut self, now: Time, core: &mut Core<B>, done: &mut ReadResult<B>) {
         if done.damaged {
-            self.repair(now, core, &done);
+            self.repair(now, core, done);
         }
         match Token::from(done.wanted.token) {
-            Token::Run(run) => self.run_read(now, core, run, &done),
-            Token::Summary { job, k } => self.summary_read(job as usize, u32::from(k), &done),
-            Token::Valid { job } => self.valid_read(now, core, job as usize, &mut done),
-            Token::Recovery(at) => self.scanned(now, core, at, &mut done),
-            Token::Scrub(part) => self.part_read(now, core, part as usize, &mut done),
+            Token::Run(run) => self.run_read(now, core, run, done),
+            Token::Summary { job, k } => self.summary_read(job as usize, u32::from(k), done),
+            Token::Valid { job } => self.valid_read(now, core, job as usize, done),
+            Token::Recovery(at) => self.scanned(now, core, at, done),
+            Token::Scrub(part) => self.part_read(now, core, part as usize, done),
             token => unreachable!("{token:?} reads nothing"),
         }
-        core.drives.recycle(done.data);
         self.go(now, core);
     }
 
-    fn answered(&mut self, now: Time, core: &mut Core<B>, token: u64, answer: Answered<B>) {
+    fn answered(&mut self, now: Time, core: &mut Core<B>, token: u64, answer: &Answered<B>) {
         match Token::from(token) {
             Token::Append { open_row, column } => self.appended(now, core, open_row, column, answer),
-            Token::Flush { stream } => self.flushed(now, core, stream as usize, &answer),
+            Token::Flush { stream } => self.flushed(now, core, stream as usize, answer),
             Token::Trimmed { job } => self.trimmed(job as usize),
             Token::Checkpoint => self.checkpoint_answered(now, core, answer),
             Token::Repaired { row } => {
@@ -329,7 +328,6 @@ impl<B: Block> Layout<B> for Log<B> {
                 if let Some(recovery) = &mut self.recovery {
                     recovery.repairs -= 1;
                 }
-                core.drives.recycle(answer.data);
             }
             Token::Recovery(what) => self.raw_read(now, core, what, answer),
             Token::Rebuild => self.scan_answered(now, core, answer),

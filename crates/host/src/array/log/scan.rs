@@ -439,8 +439,7 @@ impl<B: Block> Log<B> {
     }
 
     /// A write or flush of the scan has completed.
-    pub(super) fn scan_answered(&mut self, now: Time, core: &mut Core<B>, answer: Answered<B>) {
-        core.drives.recycle(answer.data);
+    pub(super) fn scan_answered(&mut self, now: Time, core: &mut Core<B>, answer: &Answered<B>) {
         let scan = self.scan_mut();
         scan.pending -= 1;
         if let Task::Rebuild { drive } = scan.task

@@ -335,11 +335,11 @@ impl<B: Block> Log<B> {
         core: &mut Core<B>,
         id: OpenRowId,
         column: Column,
-        answer: Answered<B>,
+        answer: &Answered<B>,
     ) {
         let here = self.open_rows[id].here;
         let start = to_u32(answer.block - self.geometry.address(here.row));
-        let status = self.judge(core, &answer);
+        let status = self.judge(core, answer);
         let stream = self.open_rows[id].stream;
         self.streams[stream].dirty[answer.drive] = true;
         // The write was acknowledged in memory: the next flush must not report it as durable.
@@ -349,7 +349,6 @@ impl<B: Block> Log<B> {
                 core.part_done(now, slot, status, &answer.spans);
             }
         }
-        core.drives.recycle(answer.data);
         self.open_rows[id].ended(column, start);
         self.send_lane(now, core, id, column);
         self.drop_if_finished(id);

@@ -57,10 +57,9 @@ impl<B: Block> Raid<B> {
 
     /// The flush of a drive has completed. A drive that failed to flush is no longer in sync, and is not
     /// needed if redundancy covers it.
-    pub(super) fn flushed(&mut self, now: Time, core: &mut Core<B>, id: FlushId, answer: Answered<B>) {
+    pub(super) fn flushed(&mut self, now: Time, core: &mut Core<B>, id: FlushId, answer: &Answered<B>) {
         let is_redundant = self.shape.has_parity();
         self.flushes[id].has_failed |= answer.status != Status::Success && !is_redundant;
-        core.drives.recycle(answer.data);
         self.flush_part_done(now, core, id, &answer.spans);
     }
 

@@ -180,11 +180,10 @@ impl<B: Block> Raid<B> {
     }
 
     /// A read for a piece has completed, successfully or not.
-    pub(super) fn gathered(&mut self, now: Time, core: &mut Core<B>, id: GatherId, done: ReadResult<B>) {
+    pub(super) fn gathered(&mut self, now: Time, core: &mut Core<B>, id: GatherId, done: &ReadResult<B>) {
         let gather = &mut self.gathers[id];
         gather.pending -= 1;
         let Some(piece) = gather.piece else {
-            core.drives.recycle(done.data);
             return self.free_gather(id);
         };
         let first = self.shape.cell(gather.unit, done.wanted.drive, done.wanted.block);
@@ -194,7 +193,6 @@ impl<B: Block> Raid<B> {
             Status::Contended => gather.refuse(now, &self.shape, cells, now + done.busy_for),
             _ => gather.has_failed = true,
         }
-        core.drives.recycle(done.data);
         let is_computed = self.compute(core, id);
         let gather = &self.gathers[id];
         if gather.asked.knows(gather.wanted) {

@@ -224,8 +224,7 @@ impl<B: Block> Raid<B> {
     }
 
     /// A write of the bitmap to a drive has completed; a drive that failed it is no longer in sync.
-    pub(super) fn intent_written(&mut self, now: Time, core: &mut Core<B>, answer: Answered<B>) {
-        core.drives.recycle(answer.data);
+    pub(super) fn intent_written(&mut self, now: Time, core: &mut Core<B>, answer: &Answered<B>) {
         self.intent_part_written(now, core, &answer.spans);
     }
 

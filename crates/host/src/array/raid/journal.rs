@@ -233,14 +233,13 @@ impl<B: Block> Raid<B> {
     }
 
     /// A write of the transaction has completed on a drive.
-    pub(super) fn journal_written(&mut self, now: Time, core: &mut Core<B>, answer: Answered<B>) {
+    pub(super) fn journal_written(&mut self, now: Time, core: &mut Core<B>, answer: &Answered<B>) {
         let journal = self.journal.as_mut().expect("there is a journal");
         if answer.status != Status::Success {
             for copy in journal.copies.iter_mut().filter(|copy| copy.0 == Some(answer.drive)) {
                 copy.1 = true;
             }
         }
-        core.drives.recycle(answer.data);
         self.copy_part_written(now, core, &answer.spans);
     }
 

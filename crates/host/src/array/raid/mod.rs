@@ -227,8 +227,10 @@ impl<B: Block> Raid<B> {
     /// Starts all pieces that can start.
     fn run(&mut self, now: Time, core: &mut Core<B>) {
         while let Some(unit) = self.woken.pop_front() {
+            if !self.locks.wake(unit, &mut self.started) {
+                continue;
+            }
             let mut started = std::mem::take(&mut self.started);
-            self.locks.wake(unit, &mut started);
             for id in started.reads.drain(..) {
                 self.begin_read(now, core, id);
             }
@@ -302,7 +304,7 @@ impl<B: Block> Layout<B> for Raid<B> {
         self.run(now, core);
     }
 
-    fn read_done(&mut self, now: Time, core: &mut Core<B>, done: ReadResult<B>) {
+    fn read_done(&mut self, now: Time, core: &mut Core<B>, done: &mut ReadResult<B>) {
         match Token::unpack(done.wanted.token) {
             Token::Read(id) => self.piece_read(now, core, id, done),
             Token::Gather(id) => self.gathered(now, core, id, done),
@@ -314,16 +316,16 @@ impl<B: Block> Layout<B> for Raid<B> {
         self.run(now, core);
     }
 
-    fn answered(&mut self, now: Time, core: &mut Core<B>, token: u64, answer: Answered<B>) {
+    fn answered(&mut self, now: Time, core: &mut Core<B>, token: u64, answer: &Answered<B>) {
         match Token::unpack(token) {
-            Token::Repair(id) => self.repaired(now, core, id, answer),
+            Token::Repair(id) => self.repaired(now, core, id),
             Token::BatchWrite(id) => self.batch_written(now, core, id, answer),
             Token::Flush(id) => self.flushed(now, core, id, answer),
             Token::Journal => self.journal_written(now, core, answer),
             Token::Intent => self.intent_written(now, core, answer),
             Token::Recovery => self.recovery_answered(now, core, answer),
-            Token::WorkWrite(id) => self.work_written(now, core, id, answer),
-            Token::Beside(walk) => self.beside_answered(now, core, walk, answer),
+            Token::WorkWrite(id) => self.work_written(now, core, id),
+            Token::Beside(walk) => self.beside_answered(now, core, walk),
             token => unreachable!("no drive is asked for {token:?}"),
         }
         self.drain_on(now, core);

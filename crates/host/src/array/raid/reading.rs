@@ -7,7 +7,7 @@ use super::{Raid, Token};
 use crate::Block;
 use crate::array::config::ReadPolicy;
 use crate::array::core::Core;
-use crate::array::drives::{Answered, Ask, Owner, Priority};
+use crate::array::drives::{Ask, Owner, Priority};
 use crate::array::reads::{BlockRead, ReadResult, ReconstructWhen, SealAge, seal_of};
 use crate::array::requests::RequestSlot;
 use crate::disk::Mirror;
@@ -91,7 +91,7 @@ impl<B: Block> Raid<B> {
     }
 
     /// A read for a piece has completed, successfully or not.
-    pub(super) fn piece_read(&mut self, now: Time, core: &mut Core<B>, id: PieceId, done: ReadResult<B>) {
+    pub(super) fn piece_read(&mut self, now: Time, core: &mut Core<B>, id: PieceId, done: &ReadResult<B>) {
         let unit = self.shape.unit_of(done.wanted.block);
         let first = self.shape.cell(unit, done.wanted.drive, done.wanted.block);
         let slot = self.locks.get(id).slot;
@@ -104,16 +104,17 @@ impl<B: Block> Raid<B> {
                 core.reads.note_wrong(done.wanted.drive);
             }
             if done.damaged && done.reconstructed || repairs {
-                self.repair(now, core, id, &done);
+                self.repair(now, core, id, done);
             }
         } else {
             self.locks.get(id).todo |= Cells::range(first..first + done.wanted.blocks as usize);
         }
-        core.drives.recycle(done.data);
         let piece = self.locks.get(id);
         piece.pending -= 1;
-        piece.spans = done.spans;
-        self.look_at_read(now, core, id);
+        if let Some(spans) = &mut piece.spans {
+            **spans = done.spans;
+        }
+        self.look_at_read(now, core, id, &done.spans);
     }
 
     /// Rewrites blocks that a drive had lost.
@@ -125,7 +126,9 @@ impl<B: Block> Raid<B> {
             content.seal(seal_of(drive, address, SealAge::IN_PLACE));
         }
         core.reads.note_repaired(blocks.into());
-        self.locks.get(id).pending += 1;
+        let piece = self.locks.get(id);
+        piece.pending += 1;
+        piece.spans.get_or_insert_default();
         let ask = Ask {
             op: Op::Write,
             fua: false,
@@ -141,14 +144,16 @@ impl<B: Block> Raid<B> {
     }
 
     /// The write of a repair has completed.
-    pub(super) fn repaired(&mut self, now: Time, core: &mut Core<B>, id: PieceId, answer: Answered<B>) {
-        core.drives.recycle(answer.data);
-        self.locks.get(id).pending -= 1;
-        self.look_at_read(now, core, id);
+    pub(super) fn repaired(&mut self, now: Time, core: &mut Core<B>, id: PieceId) {
+        let piece = self.locks.get(id);
+        piece.pending -= 1;
+        let spans = **piece.spans.as_ref().expect("a part was read before the repair");
+        self.look_at_read(now, core, id, &spans);
     }
 
-    /// Ends or retries a piece once all of its requests have completed.
-    fn look_at_read(&mut self, now: Time, core: &mut Core<B>, id: PieceId) {
+    /// Ends or retries a piece once all of its requests have completed; `spans` are those of the part that
+    /// was read last.
+    fn look_at_read(&mut self, now: Time, core: &mut Core<B>, id: PieceId, spans: &Spans) {
         let can_go_around = self.shape.has_parity();
         let piece = self.locks.get(id);
         if piece.pending > 0 {
@@ -166,8 +171,7 @@ impl<B: Block> Raid<B> {
             self.woken.push_back(piece.unit);
             return self.locks.suspend(id);
         }
-        let spans = piece.spans;
-        self.end_read(now, core, id, &spans);
+        self.end_read(now, core, id, spans);
     }
 
     /// Ends a piece; cells still to do could not be read.

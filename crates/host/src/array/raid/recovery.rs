@@ -146,7 +146,7 @@ impl<B: Block> Raid<B> {
     }
 
     /// Handles a completion from a drive.
-    pub(super) fn recovery_answered(&mut self, now: Time, core: &mut Core<B>, answer: Answered<B>) {
+    pub(super) fn recovery_answered(&mut self, now: Time, core: &mut Core<B>, answer: &Answered<B>) {
         match self.recovery.stage {
             Stage::Read if answer.status == Status::Success => {
                 let at = to_usize(answer.block - core.usable().start);
@@ -162,7 +162,6 @@ impl<B: Block> Raid<B> {
             Stage::Copy | Stage::Write => self.write_more(now, core, 1),
             _ => {}
         }
-        core.drives.recycle(answer.data);
         self.recovery_part_done(now, core);
     }
 

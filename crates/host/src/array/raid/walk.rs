@@ -11,7 +11,7 @@ use super::{Raid, Token};
 use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
-use crate::array::drives::{Answered, Ask, Owner, Presence, Priority};
+use crate::array::drives::{Ask, Owner, Presence, Priority};
 use crate::array::reads::{ReadResult, ReconstructWhen, SealAge, seal_of};
 use crate::array::requests::RequestSlot;
 use crate::disk::BLOCK_BYTES;
@@ -187,8 +187,7 @@ impl<B: Block> Raid<B> {
     }
 
     /// A request of a rebuild other than those of its units has completed.
-    pub(super) fn beside_answered(&mut self, now: Time, core: &mut Core<B>, id: WalkId, answer: Answered<B>) {
-        core.drives.recycle(answer.data);
+    pub(super) fn beside_answered(&mut self, now: Time, core: &mut Core<B>, id: WalkId) {
         if let Some(walk) = self.walks.iter_mut().find(|walk| walk.id == id) {
             walk.beside -= 1;
         }
@@ -304,7 +303,7 @@ impl<B: Block> Raid<B> {
     }
 
     /// A read of blocks of a unit has completed.
-    pub(super) fn work_read(&mut self, now: Time, core: &mut Core<B>, id: WorkId, done: ReadResult<B>) {
+    pub(super) fn work_read(&mut self, now: Time, core: &mut Core<B>, id: WorkId, done: &ReadResult<B>) {
         let Work { task, unit, .. } = self.works[id];
         let first = self.shape.cell(unit, done.wanted.drive, done.wanted.block);
         let cells = Cells::range(first..first + done.wanted.blocks as usize);
@@ -321,7 +320,6 @@ impl<B: Block> Raid<B> {
         {
             self.fill(now, core, id, cells);
         }
-        core.drives.recycle(done.data);
         self.work_part_done(now, core, id);
     }
 
@@ -359,8 +357,7 @@ impl<B: Block> Raid<B> {
     }
 
     /// A write of blocks of a unit has completed.
-    pub(super) fn work_written(&mut self, now: Time, core: &mut Core<B>, id: WorkId, answer: Answered<B>) {
-        core.drives.recycle(answer.data);
+    pub(super) fn work_written(&mut self, now: Time, core: &mut Core<B>, id: WorkId) {
         self.work_part_done(now, core, id);
     }
 

@@ -119,11 +119,10 @@ impl<B: Block> Raid<B> {
     }
 
     /// A read for a parity has completed.
-    pub(super) fn batch_read(&mut self, now: Time, core: &mut Core<B>, id: BatchId, done: ReadResult<B>) {
+    pub(super) fn batch_read(&mut self, now: Time, core: &mut Core<B>, id: BatchId, done: &ReadResult<B>) {
         let batch = &mut self.batches[id];
         batch.reading -= 1;
         if batch.is_read {
-            core.drives.recycle(done.data);
             return self.free_batch(id);
         }
         let first = self.shape.cell(batch.unit, done.wanted.drive, done.wanted.block);
@@ -137,7 +136,6 @@ impl<B: Block> Raid<B> {
             }
             _ => batch.asked.known |= cells,
         }
-        core.drives.recycle(done.data);
         self.look_at_parity(now, core, id, &done.spans);
     }
 
@@ -227,8 +225,7 @@ impl<B: Block> Raid<B> {
     }
 
     /// A write of a batch has completed on a drive.
-    pub(super) fn batch_written(&mut self, now: Time, core: &mut Core<B>, id: BatchId, answer: Answered<B>) {
-        core.drives.recycle(answer.data);
+    pub(super) fn batch_written(&mut self, now: Time, core: &mut Core<B>, id: BatchId, answer: &Answered<B>) {
         self.batch_part_written(now, core, id, answer.status, &answer.spans);
     }
 

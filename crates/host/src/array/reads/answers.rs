@@ -15,30 +15,29 @@ impl<B: Block> Reads<B> {
         now: Time,
         drives: &mut Drives<B>,
         id: ReadId,
-        answer: Answered<B>,
+        answer: &mut Answered<B>,
     ) {
         let has_copies = self.has_copies();
         let wanted = self.reads[id].wanted;
-        let is_intact = answer.status == Status::Success && self.is_intact(drives, &wanted, &answer);
+        let is_intact = answer.status == Status::Success && self.is_intact(drives, &wanted, answer);
         let read = &mut self.reads[id];
         assert_eq!(read.direct, Direct::Pending);
         read.direct = Direct::Useless;
         if read.is_done {
-            return drives.recycle(answer.data);
+            return;
         }
         if !read.is_around || has_copies {
-            read.account(now, &answer);
+            read.account(now, answer);
         }
         if is_intact {
-            return self.report(now, drives, id, Status::Success, answer.data);
+            return self.report(now, drives, id, Status::Success, std::mem::take(&mut answer.data));
         }
         let status = answer.status;
-        let has_raced = drives.has_raced(now, &answer);
+        let has_raced = drives.has_raced(now, answer);
         if status == Status::Contended {
             read.direct = Direct::Contended(answer.busy_for);
             read.copies.direct_is_free_at(now + answer.busy_for);
         }
-        drives.recycle(answer.data);
         self.count_failure(id, wanted.drive, status, has_raced);
         if self.reads[id].is_around {
             // The other parts are in flight, have failed, or were declined.
@@ -79,14 +78,14 @@ impl<B: Block> Reads<B> {
         now: Time,
         drives: &mut Drives<B>,
         id: ReadId,
-        answer: Answered<B>,
+        answer: &Answered<B>,
     ) {
         let wanted = self.reads[id].wanted;
-        let is_intact = answer.status == Status::Success && self.is_intact(drives, &wanted, &answer);
+        let is_intact = answer.status == Status::Success && self.is_intact(drives, &wanted, answer);
         let read = &mut self.reads[id];
         read.pending -= 1;
         if read.is_done {
-            return drives.recycle(answer.data);
+            return;
         }
         match answer.status {
             Status::Success if is_intact => {
@@ -100,7 +99,6 @@ impl<B: Block> Reads<B> {
             }
             _ => read.is_broken = true,
         }
-        drives.recycle(answer.data);
         if self.reads[id].pending == 0 {
             self.all_answered(now, drives, id);
         }
@@ -168,19 +166,28 @@ impl<B: Block> Reads<B> {
         drives: &mut Drives<B>,
         id: ReadId,
         status: Status,
-        data: Vec<B>,
+        mut data: Vec<B>,
     ) {
         let read = &mut self.reads[id];
         read.spans.add(Cause::Reconstruction, now.since(read.mark));
         read.mark = now;
         read.is_done = true;
         let sum = std::mem::take(&mut read.sum);
-        let (wanted, spans, reconstructed, damaged) = (read.wanted, read.spans, read.is_around, read.repair);
+        let (wanted, reconstructed, damaged) = (read.wanted, read.is_around, read.repair);
         let busy_for = match read.direct {
             Direct::Contended(busy_for) => busy_for,
             _ => Nanos::ZERO,
         };
-        self.done.push_back(ReadResult { wanted, status, data, busy_for, spans, reconstructed, damaged });
+        // Made in its place, unlike one that is pushed: the spans are copied once.
+        self.done.extend(std::slice::from_ref(&read.spans).iter().map(|&spans| ReadResult {
+            wanted,
+            status,
+            data: std::mem::take(&mut data),
+            busy_for,
+            spans,
+            reconstructed,
+            damaged,
+        }));
         drives.recycle(sum);
     }
 }

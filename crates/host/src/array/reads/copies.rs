@@ -50,10 +50,10 @@ impl<B> Read<B> {
     /// Attributes the time up to a completion as the drive reports it, unless its report covers more than
     /// that time.
     pub(super) fn account(&mut self, now: Time, answer: &Answered<B>) {
-        let passed = now.since(self.mark);
-        if answer.spans.total() <= passed {
+        let (passed, known) = (now.since(self.mark), answer.spans.total());
+        if known <= passed {
             self.spans.extend(&answer.spans);
-            self.spans.add(Cause::ArrayQueue, passed.saturating_sub(answer.spans.total()));
+            self.spans.add(Cause::ArrayQueue, passed.saturating_sub(known));
         } else {
             self.spans.add(Cause::Reconstruction, passed);
         }
@@ -125,27 +125,26 @@ impl<B: Block> Reads<B> {
         now: Time,
         drives: &mut Drives<B>,
         id: ReadId,
-        answer: Answered<B>,
+        answer: &mut Answered<B>,
     ) {
         let read = self.read_mut(id);
         read.pending -= 1;
         if read.is_done {
-            return drives.recycle(answer.data);
+            return;
         }
-        read.account(now, &answer);
+        read.account(now, answer);
         let wanted = read.wanted;
-        if answer.status == Status::Success && self.is_intact(drives, &wanted, &answer) {
-            return self.report(now, drives, id, Status::Success, answer.data);
+        if answer.status == Status::Success && self.is_intact(drives, &wanted, answer) {
+            return self.report(now, drives, id, Status::Success, std::mem::take(&mut answer.data));
         }
         if answer.status == Status::Contended {
             let is_this = |(drive, _): (DriveId, u64)| drive == answer.drive;
             let index = self.others(&wanted).position(is_this).expect("it has a copy");
             self.read_mut(id).copies.free_at[index] = now + answer.busy_for;
         } else {
-            let has_raced = drives.has_raced(now, &answer);
+            let has_raced = drives.has_raced(now, answer);
             self.count_failure(id, answer.drive, answer.status, has_raced);
         }
-        drives.recycle(answer.data);
         self.ask_next_copy(now, drives, id);
     }
 }

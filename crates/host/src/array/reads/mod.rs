@@ -47,7 +47,7 @@ pub struct Reads<B> {
     counts: ReadCounts,
     /// Faults by drive, up to the highest drive with any.
     faults: IdVec<DriveId, DriveFaults>,
-    done: VecDeque<ReadResult<B>>,
+    done: Vec<ReadResult<B>>,
     /// Checksums of blocks, if the layout keeps them here.
     checksums: Option<Box<Checksums>>,
 }
@@ -67,7 +67,7 @@ impl<B: Block> Reads<B> {
             deadlines: VecDeque::new(),
             counts: ReadCounts::default(),
             faults: IdVec::new(),
-            done: VecDeque::new(),
+            done: Vec::new(),
             checksums: None,
         }
     }
@@ -295,8 +295,8 @@ impl<B: Block> Reads<B> {
         }
     }
 
-    /// A part of a read has completed.
-    pub fn answered(&mut self, now: Time, drives: &mut Drives<B>, answer: Answered<B>) {
+    /// A part of a read has completed; takes its data if they are the result of the read.
+    pub fn answered(&mut self, now: Time, drives: &mut Drives<B>, answer: &mut Answered<B>) {
         let Owner::Read { read: id, part } = answer.owner else {
             unreachable!("only parts of reads come here")
         };
@@ -319,9 +319,9 @@ impl<B: Block> Reads<B> {
         }
     }
 
-    /// Takes the oldest result that has not been taken; `None` if there is none.
-    pub fn done(&mut self) -> Option<ReadResult<B>> {
-        self.done.pop_front()
+    /// The results that have not been taken, the oldest first.
+    pub fn done(&mut self) -> &mut Vec<ReadResult<B>> {
+        &mut self.done
     }
 
     /// When the next read becomes late.
@@ -401,8 +401,8 @@ mod tests {
             let data = if status == Status::Success { vec![content] } else { Vec::new() };
             let response =
                 Response { id: request.id, status, data, busy_for: Nanos::ZERO, spans: Spans::new() };
-            let answered = self.drives.answered(self.now, drive, response);
-            self.reads.answered(self.now, &mut self.drives, answered);
+            let mut answered = self.drives.answered(self.now, drive, response);
+            self.reads.answered(self.now, &mut self.drives, &mut answered);
         }
 
         fn lose(&mut self, drive: u32) {
@@ -423,11 +423,11 @@ mod tests {
         bench.drives.set_presence(DriveId::new(0), Presence::InSync);
         bench.lose(2);
         bench.answer(2, &sent[1].1, Status::Gone);
-        assert!(bench.reads.done().is_none(), "the first drive has the block again");
+        assert!(bench.reads.done().is_empty(), "the first drive has the block again");
         let sent = bench.sent();
         assert_eq!((sent.len(), sent[0].0), (1, 0));
         bench.answer(0, &sent[0].1, Status::Success);
-        let done = bench.reads.done().expect("it has been read");
+        let done = bench.reads.done().pop().expect("it has been read");
         assert_eq!((done.status, done.data[0].as_slice()[0]), (Status::Success, 7));
         assert_eq!(bench.reads.in_flight(), 0);
     }
@@ -442,7 +442,7 @@ mod tests {
         bench.answer(1, &sent[0].1, Status::Success);
         bench.lose(2);
         bench.answer(2, &sent[1].1, Status::Gone);
-        assert_eq!(bench.reads.done().expect("it has ended").status, Status::MediaError);
+        assert_eq!(bench.reads.done().pop().expect("it has ended").status, Status::MediaError);
         assert_eq!((bench.reads.in_flight(), bench.sent().len()), (0, 0));
     }
 }

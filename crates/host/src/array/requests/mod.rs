@@ -145,7 +145,7 @@ impl<B: Clone + Default> Requests<B> {
             if request.progress != Progress::Open || !is_stuck(request.op, request.since) {
                 continue;
             }
-            self.account(now, slot, &Spans::new());
+            self.account_cause(now, slot, Cause::ArrayQueue);
             let request = &mut self.slots[slot];
             request.progress = Progress::Refused;
             let (id, status, spans) = (request.id, Status::NoSpace, request.spans);
@@ -187,10 +187,10 @@ impl<B: Clone + Default> Requests<B> {
     /// counts as waiting inside the array.
     pub fn account(&mut self, now: Time, slot: RequestSlot, spans: &Spans) {
         let request = &mut self.slots[slot];
-        let passed = now.since(request.mark);
-        if spans.total() <= passed {
+        let (passed, known) = (now.since(request.mark), spans.total());
+        if known <= passed {
             request.spans.extend(spans);
-            request.spans.add(Cause::ArrayQueue, Nanos(passed.0 - spans.total().0));
+            request.spans.add(Cause::ArrayQueue, Nanos(passed.0 - known.0));
         } else {
             // The part started before this stage: the request only waited for its end.
             request.spans.add(Cause::ArrayQueue, passed);
@@ -215,19 +215,18 @@ impl<B: Clone + Default> Requests<B> {
     /// # Panics
     /// If parts of the request are still pending.
     pub fn finish(&mut self, now: Time, slot: RequestSlot) {
-        self.account(now, slot, &Spans::new());
+        self.account_cause(now, slot, Cause::ArrayQueue);
         let request = &mut self.slots[slot];
         assert_eq!(request.pending, 0, "a request ends with its last part");
-        let data = std::mem::take(&mut request.data);
         request.right = Vec::new();
-        let (id, status, spans) = (request.id, request.status, request.spans);
-        let progress = std::mem::replace(&mut request.progress, Progress::Ended);
-        self.slots.release(slot);
-        if progress == Progress::Refused {
+        if std::mem::replace(&mut request.progress, Progress::Ended) == Progress::Refused {
             self.refused -= 1;
-            return;
+        } else {
+            // Made in its place, unlike one that is pushed: the spans are copied once.
+            let request = std::slice::from_mut(request).iter_mut();
+            self.answers.extend(request.map(HostRequest::take_response));
         }
-        self.answers.push(Response { id, status, data, busy_for: Nanos::ZERO, spans });
+        self.slots.release(slot);
     }
 
     /// Completions to be returned to the host.
@@ -249,6 +248,13 @@ impl<B> HostRequest<B> {
     {
         let is_right = |(place, there): (usize, &B)| self.right[place].is_same(there);
         matches!(self.mirror, Mirror::Repair(_)) && places.zip(content).all(is_right)
+    }
+
+    /// The completion, with the data and the attribution of the request.
+    fn take_response(&mut self) -> Response<B> {
+        let data = std::mem::take(&mut self.data);
+        let (id, status, busy_for, spans) = (self.id, self.status, Nanos::ZERO, self.spans);
+        Response { id, status, data, busy_for, spans }
     }
 
     fn worsen(&mut self, status: Status) {

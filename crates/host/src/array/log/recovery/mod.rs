@@ -151,7 +151,7 @@ impl<B: Block> Log<B> {
     }
 
     /// The read of a header or a piece has completed, successfully or not.
-    pub(super) fn raw_read(&mut self, now: Time, core: &mut Core<B>, what: u32, answer: Answered<B>) {
+    pub(super) fn raw_read(&mut self, now: Time, core: &mut Core<B>, what: u32, answer: &Answered<B>) {
         let array = self.array;
         let recovery = self.recovering();
         recovery.pending -= 1;
@@ -182,7 +182,6 @@ impl<B: Block> Log<B> {
             }
             self.read_pieces(now, core);
         }
-        core.drives.recycle(answer.data);
     }
 
     /// Recovery has failed: the map is lost.

@@ -81,8 +81,8 @@ pub(super) struct Piece {
     pub gather: Option<GatherId>,
     /// Number of drive requests of the piece that are in flight.
     pub pending: u32,
-    /// Attribution of the time of its last part.
-    pub spans: Spans,
+    /// While a repair is in flight, the attribution of the time of the part that was read last.
+    pub spans: Option<Box<Spans>>,
     /// A write in progress that waits for room on a drive: reads take its content from its batch.
     is_stuck: bool,
     active: bool,
@@ -105,7 +105,7 @@ impl Piece {
             todo: cells,
             gather: None,
             pending: 0,
-            spans: Spans::new(),
+            spans: None,
             is_stuck: false,
             active: false,
             next: PieceId::NONE,
@@ -312,18 +312,29 @@ impl Locks {
         self.busy.release(busy);
     }
 
-    /// Finds the pieces of a unit that can start, and marks them as started.
-    pub(super) fn wake(&mut self, unit: u64, started: &mut Started) {
-        let Some(busy) = self.find(unit) else { return };
+    /// Finds the pieces of a unit that can start, and marks them as started. False if none can.
+    pub(super) fn wake(&mut self, unit: u64, started: &mut Started) -> bool {
+        let Some(busy) = self.find(unit) else { return false };
         if self.busy[busy].waiting == 0 {
-            return;
+            return false;
         }
-        let mut scan = Scan { exclusive: self.exclusive, ..Scan::default() };
-        let head = self.busy[busy].head;
-        self.each(head, |_, piece| scan.under_way(piece));
+        let Busy { head, writes, .. } = self.busy[busy];
         let mut starts = 0;
-        self.each(head, |id, piece| starts += u32::from(scan.consider(id, piece, started)));
+        if writes == 0 {
+            // Nothing changes the unit, so each of its reads can start.
+            self.each(head, |id, piece| {
+                if !std::mem::replace(&mut piece.active, true) {
+                    started.reads.push(id);
+                    starts += 1;
+                }
+            });
+        } else {
+            let mut scan = Scan { exclusive: self.exclusive, ..Scan::default() };
+            self.each(head, |_, piece| scan.under_way(piece));
+            self.each(head, |id, piece| starts += u32::from(scan.consider(id, piece, started)));
+        }
         self.busy[busy].waiting -= starts;
+        starts > 0
     }
 
     fn each(&mut self, head: PieceId, mut look: impl FnMut(PieceId, &mut Piece)) {
