@@ -202,8 +202,12 @@ impl Geometry {
     /// The data cells of a unit that intersect a range of the host's blocks.
     pub(super) fn cells_of(&self, unit: u64, blocks: Range<u64>) -> Cells {
         let mut cells = Cells::NONE;
-        for role in 0..self.data_width() {
-            let first = self.host_block(unit, role * self.rows);
+        let of_unit = self.host_block(unit, 0);
+        let (start, end) = (blocks.start.saturating_sub(of_unit), blocks.end.saturating_sub(of_unit));
+        // No other roles have blocks of the range.
+        let roles = to_usize(start / self.chunk)..to_usize(end.div_ceil(self.chunk)).min(self.data_width());
+        for role in roles {
+            let first = of_unit + role as u64 * self.chunk;
             let end = first + self.rows as u64;
             let (from, to) = (blocks.start.clamp(first, end), blocks.end.clamp(first, end));
             let base = role * self.rows;
