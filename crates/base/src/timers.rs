@@ -165,6 +165,25 @@ impl Timers {
         self.first().map_or(Time::NEVER, |(at, _)| at)
     }
 
+    /// How far the earliest slot leads: the last time at which it still comes before all other slots. Events
+    /// of it up to then need not be set one by one.
+    #[inline]
+    pub fn lead(&self, earliest: usize) -> Time {
+        let beside = (0..BESIDE).filter(|&slot| slot != earliest).map(|slot| self.beside[slot]);
+        let small = if (BESIDE..self.small_end).contains(&earliest) {
+            self.small.others(earliest - BESIDE)
+        } else {
+            self.small.least
+        };
+        let large = if earliest >= self.small_end.max(BESIDE) {
+            self.large.others(earliest - self.small_end)
+        } else {
+            self.large.least
+        };
+        let others = beside.fold(small.min(large), u64::min);
+        Time(others.saturating_sub(1 + earliest as u64) >> self.slot_bits)
+    }
+
     #[inline]
     fn earliest(&self) -> u64 {
         let trees = self.small.least.min(self.large.least);
@@ -219,6 +238,19 @@ impl Tree {
         self.nodes[self.leaves + slot]
     }
 
+    /// The least key of all other slots.
+    #[inline]
+    fn others(&self, slot: usize) -> u64 {
+        let mut node = self.leaves + slot;
+        let nodes = &self.nodes[..2 * self.leaves];
+        let mut least = IDLE;
+        while node > 1 {
+            least = least.min(nodes[node ^ 1]);
+            node >>= 1;
+        }
+        least
+    }
+
     /// Always walks to the root: an early exit where nothing changes would save a few steps and cost a
     /// mispredicted branch.
     #[inline(always)]
@@ -263,6 +295,13 @@ mod tests {
             }
             let expected = model.iter().enumerate().filter_map(|(s, t)| t.map(|t| (Time(t), s))).min();
             assert_eq!(timers.first(), expected);
+            if let Some((_, first)) = expected {
+                let others = model.iter().enumerate().filter(|&(slot, _)| slot != first);
+                let next = others.filter_map(|(slot, at)| at.map(|at| (Time(at), slot))).min();
+                let lead = timers.lead(first);
+                assert!(next.is_none_or(|next| (lead, first) < next && next < (Time(lead.0 + 1), first)));
+                assert!(next.is_some() || lead >= timers.horizon());
+            }
         }
     }
 

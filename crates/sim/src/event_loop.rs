@@ -49,11 +49,22 @@ impl EventLoop {
         self.timers.first().filter(|(at, _)| *at <= until && self.ready.is_empty())
     }
 
+    /// The last time up to which the machine whose event is due comes before all others; see
+    /// [`Timers::lead`].
+    #[inline]
+    pub(crate) fn lead(&self, machine: usize) -> Time {
+        self.timers.lead(machine)
+    }
+
     /// Reports the completions. Returns true if there were none.
     #[inline]
     pub(crate) fn report(&mut self, completions: &mut Vec<Completion>) -> bool {
         let is_done = self.ready.is_empty();
-        completions.append(&mut self.ready);
+        if completions.is_empty() {
+            std::mem::swap(completions, &mut self.ready);
+        } else {
+            completions.append(&mut self.ready);
+        }
         is_done
     }
 }

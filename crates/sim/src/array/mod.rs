@@ -136,22 +136,34 @@ impl<P: Probe> SimulatedArray<P> {
         }
     }
 
-    /// Serves the next event, which is due at `now`.
-    fn serve(&mut self, now: Time, slot: usize) {
-        match slot.checked_sub(self.drives.len()) {
-            // Most events of a drive concern only the drive.
-            None if !self.serve_drive(now, slot) => return,
-            None => {}
-            Some(0) => self.volume.array_mut().advance(now),
-            Some(_) => self.serve_incidents(now),
+    /// Serves the next event, which is due at `now`; of a drive also those up to `until` that follow before
+    /// any other machine has one.
+    fn serve(&mut self, now: Time, until: Time, slot: usize) {
+        let reached = match slot.checked_sub(self.drives.len()) {
+            None => self.serve_drive(now, until, slot),
+            Some(array_or_incidents) => {
+                match array_or_incidents {
+                    0 => self.volume.array_mut().advance(now),
+                    _ => self.serve_incidents(now),
+                }
+                Some(now)
+            }
+        };
+        if let Some(now) = reached {
+            self.pump(now);
         }
-        self.pump(now);
     }
 
-    /// Serves the event of a drive. True if the array may have something to do after it.
-    fn serve_drive(&mut self, now: Time, drive: usize) -> bool {
+    /// Serves the events of a drive that come before those of all other machines, up to the first that ends
+    /// commands. Returns the time at which the array may have something to do, if it does: most events of a
+    /// drive concern only the drive.
+    fn serve_drive(&mut self, now: Time, until: Time, drive: usize) -> Option<Time> {
         let mut completions = std::mem::take(&mut self.completions);
-        while !self.drives[drive].advance(now, &mut completions) {}
+        // Incidents may follow any event of a drive.
+        let mut now = if self.incidents.is_some() { now } else { self.events.lead(drive).min(until) };
+        while !self.drives[drive].advance(now, &mut completions) {
+            now = completions[0].at;
+        }
         let has_answered = !completions.is_empty();
         for completion in &mut completions {
             if let Some(incidents) = &mut self.incidents {
@@ -165,7 +177,7 @@ impl<P: Probe> SimulatedArray<P> {
         if self.incidents.is_some() {
             self.serve_incidents(now);
         }
-        has_answered || self.incidents.is_some()
+        (has_answered || self.incidents.is_some()).then_some(now)
     }
 }
 
@@ -190,7 +202,7 @@ impl<P: Probe> Device for SimulatedArray<P> {
 
     fn advance(&mut self, until: Time, completions: &mut Vec<Completion>) -> bool {
         while let Some((now, slot)) = self.events.due(until) {
-            self.serve(now, slot);
+            self.serve(now, until, slot);
         }
         self.events.report(completions)
     }

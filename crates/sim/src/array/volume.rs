@@ -3,7 +3,6 @@
 
 use super::contents::Contents;
 use super::{Member, Members};
-use std::collections::VecDeque;
 use tailcut_base::device::{Identify, content};
 use tailcut_base::fdp::HandleId;
 use tailcut_base::ids::Id;
@@ -19,8 +18,8 @@ pub struct Volume {
     pub(super) members: Members,
     /// Content of each member, by its number.
     pub(super) contents: Vec<Contents>,
-    /// Requests that the array has issued and that were not taken yet.
-    sent: VecDeque<(DriveId, Request<Fingerprint>)>,
+    /// Requests that the array has issued and that were not taken yet, the next one last.
+    sent: Vec<(DriveId, Request<Fingerprint>)>,
     memory: Vec<Vec<Fingerprint>>,
     model: String,
 }
@@ -47,7 +46,7 @@ impl Volume {
             array: Array::fresh(config, &disks),
             contents: disks.iter().map(|disk| Contents::new(disk.blocks)).collect(),
             members,
-            sent: VecDeque::new(),
+            sent: Vec::new(),
             memory: Vec::new(),
             model,
         }
@@ -95,13 +94,10 @@ impl Volume {
     #[inline]
     pub fn next_command(&mut self) -> Option<(usize, Command)> {
         if self.sent.is_empty() {
-            let sent = self.array.sent();
-            if sent.is_empty() {
-                return None;
-            }
-            self.sent.extend(sent.drain(..));
+            std::mem::swap(&mut self.sent, self.array.sent());
+            self.sent.reverse();
         }
-        let (member, request) = self.sent.pop_front()?;
+        let (member, request) = self.sent.pop()?;
         let member = member.index();
         let Member { drive, first_sector, .. } = self.members.get(member);
         let mut command = request.command(CommandId(request.id));
