@@ -33,6 +33,8 @@ CASES = {
                          f"{PM} workload.read=70% workload.depth=16"),
     "superblock-writes": ("superblocks, writes under collection, 16 at a time",
                           f"{PM} workload.read=0% workload.depth=16"),
+    "raid0": ("RAID 0 of one drive, reads, 64 at a time",
+              f"{M} array.layout=raid0 array.drives=1 workload.read=100% workload.depth=64"),
     "raid5": ("RAID 5 of four drives, 50 % reads, 16 at a time",
               f"{G} array.layout=raid5 array.drives=4 workload.read=50% workload.depth=16"),
     "host": ("host with interrupts, reads by 16 threads",
