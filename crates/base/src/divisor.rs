@@ -72,9 +72,9 @@ mod tests {
             let divisor = Divisor::new(value);
             let wide = u64::from(value);
             let last = (wide << 32).min(1 << 48) - 1;
-            for x in
-                [0, 1, wide - 1, wide, wide + 1, u64::from(u32::MAX), 1 << 32, last - wide, last - 1, last]
-            {
+            let near =
+                [0, 1, wide - 1, wide, wide + 1, u64::from(u32::MAX), 1 << 32, last - wide, last - 1, last];
+            for x in near.into_iter().filter(|&x| x <= last) {
                 let (quotient, remainder) = divisor.divide_wide(x);
                 assert_eq!(
                     (u64::from(quotient), u64::from(remainder)),

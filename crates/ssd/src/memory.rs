@@ -29,7 +29,7 @@ impl SsdConfig {
             _ => 0,
         };
         let words = filled * (nand::words_per_page(&self.geometry, content) as u64 + making) + writes;
-        let map = filled * ftl::bytes_per_page(self.geometry.page_count());
+        let map = filled * ftl::bytes_per_page(&self.geometry);
         self.geometry.block_count() * block + map + words * size_of::<u32>() as u64
     }
 }
@@ -49,6 +49,13 @@ mod tests {
         assert_eq!(least(PreparedState::Sequential, 1_000_000, false) - empty, pages * 8);
         assert_eq!(least(PreparedState::Sequential, 500_000, true) - empty, pages / 2 * 12);
         assert_eq!(least(PreparedState::Steady, 1_000_000, true) - empty, pages * 16);
+        let wide = |state, content| {
+            let mut config = config.clone();
+            config.geometry.blocks *= 1 << 10;
+            let least = |state| config.memory_least(&Precondition { state, fill: 1_000_000 }, content);
+            (least(state) - least(PreparedState::Empty)) / config.ftl.logical_pages(&config.geometry)
+        };
+        assert_eq!(wide(PreparedState::Sequential, true), 8 + 8 + 4, "numbers of more than 32 bits");
         let written = config.geometry.block_count() * u64::from(config.geometry.pages);
         assert_eq!(least(PreparedState::Random, 1_000_000, true) - empty, pages * 20 + written * 12);
     }

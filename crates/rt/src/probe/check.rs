@@ -104,7 +104,7 @@ fn prober<'a>(
     let prober = Prober::new(EmulatedSsd::inline(ssd), VirtualTime::default(), effort, 1, watch);
     match state {
         PreparedState::Empty => prober,
-        _ => prober.within(u64::from(pages).max(1)),
+        _ => prober.within(pages.max(1)),
     }
 }
 

@@ -134,7 +134,7 @@ impl<S: Storage> SimulatedServer<S> {
             Some(InterruptWork::Ending(request)) => {
                 let trace = self.traces.of(request);
                 trace.finished = now;
-                let worker = trace.worker;
+                let worker = trace.worker();
                 self.workers[worker].answered.push_back(request);
                 if self.wakes(now, cpu, worker) {
                     return;

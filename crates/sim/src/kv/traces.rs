@@ -11,7 +11,7 @@ pub(super) struct RequestTraces {
 }
 
 /// When what happened to a request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Times {
     /// The thread began to hand it over.
     pub begun: Time,
@@ -23,30 +23,16 @@ pub(super) struct Times {
     pub fetched: Time,
     /// The software interrupt had done with it.
     pub finished: Time,
-    /// The thread that handed it over, and takes it back.
-    pub worker: WorkerId,
     /// A user waits for what it reads.
     pub is_of_user: bool,
-}
-
-impl Default for Times {
-    fn default() -> Times {
-        Times {
-            begun: Time::ZERO,
-            handed: Time::ZERO,
-            answered: Time::ZERO,
-            fetched: Time::ZERO,
-            finished: Time::ZERO,
-            worker: WorkerId::new(0),
-            is_of_user: false,
-        }
-    }
 }
 
 /// A request.
 #[derive(Debug, Default)]
 pub(super) struct RequestTrace {
     times: Times,
+    /// The thread that handed it over.
+    worker: Option<WorkerId>,
     /// The completion of the disk request; `None` until it is there.
     pub response: Option<Response<Bytes>>,
 }
@@ -54,6 +40,15 @@ pub(super) struct RequestTrace {
 impl RequestTrace {
     pub(super) fn times(&self) -> &Times {
         &self.times
+    }
+
+    pub(super) fn handed_over_by(&mut self, worker: WorkerId) {
+        self.worker = Some(worker);
+    }
+
+    /// The thread that takes it back.
+    pub(super) fn worker(&self) -> WorkerId {
+        self.worker.expect("a thread has handed it over")
     }
 }
 

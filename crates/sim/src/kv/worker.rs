@@ -1,7 +1,7 @@
 //! The serving threads, as in real time (`tailcut_rt::kv::worker`): an iteration receives from its clients
 //! that have sent something, submits the engine's disk requests, takes the disk's completions, and sends.
-//! Then it polls for more, and sleeps if there is nothing. Threads share the engine; what its locks cost is not
-//! modelled.
+//! Then it polls for more, and sleeps if there is nothing. Threads share the engine; what its locks cost is
+//! not modelled.
 
 use super::SimulatedServer;
 use super::costs;
@@ -208,7 +208,7 @@ impl<S: Storage> SimulatedServer<S> {
         let is_of_user = request.op == Op::Read && request.class == Class::DEFAULT;
         let trace = self.traces.of(request.id);
         (trace.begun, trace.handed, trace.is_of_user) = (worker.began, now, is_of_user);
-        trace.worker = id;
+        trace.handed_over_by(id);
         self.disk.submit(now, request);
     }
 

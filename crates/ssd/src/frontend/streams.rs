@@ -1,6 +1,7 @@
 //! Detects reads that continue earlier ones, and the pages that follow them.
 
 use crate::config::CacheConfig;
+use crate::flash::LogicalPage;
 use std::ops::Range;
 use tailcut_base::cast::to_usize;
 
@@ -68,10 +69,10 @@ impl Streams {
 
     /// Of the pages that should be read ahead of the row that ends at `end`, those from `page` on had no
     /// room.
-    pub(crate) fn stopped(&mut self, end: u64, page: u64) {
+    pub(crate) fn stopped(&mut self, end: u64, page: LogicalPage) {
         let place = self.place_of(end);
         if let Some(row) = self.rows[place].as_mut().filter(|row| row.end == end) {
-            row.ahead = row.ahead.min(page);
+            row.ahead = row.ahead.min(page.get());
         }
     }
 
@@ -117,7 +118,7 @@ mod tests {
             streams.read(at * 8, 8);
         }
         assert_eq!(streams.read(16, 8), 3..7);
-        streams.stopped(24, 4);
+        streams.stopped(24, LogicalPage::new(4));
         assert_eq!(streams.read(24, 8), 4..8);
     }
 }

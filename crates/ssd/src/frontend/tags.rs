@@ -221,7 +221,7 @@ impl Tags {
     #[inline]
     pub fn sectors_of(&self, id: Tag, page: u32) -> u64 {
         let (t, sectors) = (&self.tags[id], u64::from(self.page_sectors));
-        let start = u64::from(t.page(page).get()) * sectors;
+        let start = t.page(page).get() * sectors;
         let from = t.command.sector.max(start) - start;
         let to = (t.command.sector + u64::from(t.command.sectors)).min(start + sectors) - start;
         (u64::MAX >> (64 - (to - from))) << from
@@ -240,7 +240,7 @@ impl Tags {
         if pages.end - pages.start == t.pages {
             return u64::from(t.command.sectors) * SECTOR_BYTES;
         }
-        let page = |n: u32| u64::from(t.page(n).get()) * u64::from(self.page_sectors);
+        let page = |n: u32| t.page(n).get() * u64::from(self.page_sectors);
         let start = t.command.sector.max(page(pages.start));
         let end = (t.command.sector + u64::from(t.command.sectors)).min(page(pages.end));
         (end - start) * SECTOR_BYTES

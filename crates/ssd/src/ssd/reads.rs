@@ -287,7 +287,7 @@ impl<P: Probe> Ssd<P> {
             }
             if !self.plan_ahead(now, set, logical) {
                 let end = command.sector + u64::from(command.sectors);
-                return self.frontend.streams.stopped(end, logical.get());
+                return self.frontend.streams.stopped(end, logical);
             }
         }
     }

@@ -108,7 +108,7 @@ fn collected(readdressing: bool) -> (f64, Figures) {
     config.schedule.readdressing = readdressing;
     let mut ssd = prepared(&config, PreparedState::Steady);
     let mut r = Stream::new(6, "test.collected");
-    let all = u64::from(config.ftl.logical_pages(&config.geometry) - 4);
+    let all = config.ftl.logical_pages(&config.geometry) - 4;
     let draw = |n| command(if n % 2 == 0 { Op::Write } else { Op::Read }, r.below(all), 4);
     let done = serve(&mut ssd, 256, (0..20_000).map(draw).collect::<Vec<Command>>());
     let end: Time = done.last().expect("there were commands").at;

@@ -103,7 +103,7 @@ impl Host {
     }
 
     fn pages(&self) -> u64 {
-        u64::from(self.ssd.sets().logical_pages())
+        self.ssd.sets().logical_pages()
     }
 
     fn send(&mut self, set: u64, op: Op, page: u64) -> usize {

@@ -138,8 +138,8 @@ fn a_read_of_the_host_serves_collection_too() {
     let page = copied.members[0].logical;
     let mut script = writes;
     // Once during the program after which collection begins, and once after everything has moved.
-    script.push(read(Time(copied.start.0 - 50_000), u64::from(page.get()), 3));
-    script.push(read(NOW + Nanos::millis(500), u64::from(page.get()), 3));
+    script.push(read(Time(copied.start.0 - 50_000), page.get(), 3));
+    script.push(read(NOW + Nanos::millis(500), page.get(), 3));
     for merge in [false, true] {
         config.gc.merge = merge;
         let played = play(&config, PreparedState::Sequential, &script);

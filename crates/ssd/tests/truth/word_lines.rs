@@ -119,7 +119,7 @@ impl Book {
 
 fn check_book(config: &SsdConfig, played: &mut Played) {
     let (book, counts) = (Book::of(played, config), played.counts());
-    let used_now: u64 = book.used.values().map(|&used| u64::from(used)).sum();
+    let used_now: u64 = book.used.values().sum();
     assert_eq!(counts.programmed_user + counts.programmed_gc, book.programmed);
     assert_eq!(counts.pages_spoiled, book.spoiled);
     // Every page used up was programmed or spoiled, once between two erases.

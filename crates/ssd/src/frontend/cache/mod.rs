@@ -12,7 +12,7 @@
 mod check;
 
 use crate::config::CacheConfig;
-use crate::flash::LogicalPage;
+use crate::flash::{Geometry, LogicalPage};
 use crate::request::{RequestId, SlotId, WaiterId};
 use crate::sets::{SetId, Sets};
 use tailcut_base::cast::{to_u32, to_usize};
@@ -114,9 +114,14 @@ pub(crate) struct ReadCache {
 }
 
 impl ReadCache {
-    /// An empty cache for `logical_pages` pages of `page_bytes` bytes, divided equally among the sets.
-    pub(crate) fn new(config: &CacheConfig, page_bytes: u64, logical_pages: u64, sets: &Sets) -> ReadCache {
-        let pages = (config.size / page_bytes / u64::from(sets.count())).min(logical_pages);
+    /// An empty cache for the `logical_pages` pages of a drive, divided equally among the sets.
+    pub(crate) fn new(
+        config: &CacheConfig,
+        geometry: &Geometry,
+        logical_pages: u64,
+        sets: &Sets,
+    ) -> ReadCache {
+        let pages = (config.size / geometry.page_bytes / u64::from(sets.count())).min(logical_pages);
         let share = Share { used: 0, ahead: 0, newest: SlotId::NONE, oldest: SlotId::NONE };
         ReadCache {
             slots: Pool::new(),
@@ -359,8 +364,9 @@ mod tests {
     use tailcut_base::random::Stream;
 
     fn cache(pages: u64) -> ReadCache {
-        let sets = Sets::one(&Preset::M.config().geometry);
-        ReadCache::new(&CacheConfig { size: pages * 512, ..CacheConfig::OFF }, 512, 100, &sets)
+        let geometry = Geometry { page_bytes: 512, ..Preset::M.config().geometry };
+        let config = CacheConfig { size: pages * 512, ..CacheConfig::OFF };
+        ReadCache::new(&config, &geometry, 100, &Sets::one(&geometry))
     }
 
     /// Compares with a list that is too simple to be wrong.

@@ -1,6 +1,6 @@
 //! The map of a drive: where each logical page is.
 
-use crate::flash::{LogicalPage, PhysicalPage};
+use crate::flash::{Geometry, LogicalPage, PhysicalPage};
 use crate::request::EntryId;
 use tailcut_base::cast::{low_u32, to_u32, to_usize};
 use tailcut_base::ids::Id;
@@ -18,8 +18,8 @@ pub enum Location {
 }
 
 impl Location {
-    /// Zero for [`Location::Unmapped`], otherwise the number of the page plus one, or that of the entry, above
-    /// a bit that tells which.
+    /// Zero for [`Location::Unmapped`], otherwise the number of the page plus one, or that of the entry,
+    /// above a bit that tells which.
     #[inline(always)]
     fn decode(word: u64) -> Location {
         match (word, word >> 1) {
@@ -48,9 +48,9 @@ pub(super) struct Map {
 }
 
 impl Map {
-    /// The map of `logical` pages on a drive of `physical` ones; no page is anywhere.
-    pub(super) fn new(logical: u64, physical: u64) -> Map {
-        let is_wide = is_wide(physical);
+    /// The map of `logical` pages on a drive of this geometry; no page is anywhere.
+    pub(super) fn new(logical: u64, geometry: &Geometry) -> Map {
+        let is_wide = is_wide(geometry);
         Map { words: Table::new(to_usize(logical) << u32::from(is_wide)), len: logical, is_wide }
     }
 
@@ -100,38 +100,41 @@ impl Map {
     }
 }
 
-/// True where the number of a page and a bit do not fit in 32 bits, on a drive of `physical` pages.
-fn is_wide(physical: u64) -> bool {
-    physical >= (1 << 31) - 1
+/// True where the number of a page and a bit do not fit in 32 bits.
+fn is_wide(geometry: &Geometry) -> bool {
+    geometry.page_count() >= (1 << 31) - 1
 }
 
-/// Bytes of the map for each logical page of a drive of `physical` pages.
-pub(crate) fn bytes_per_page(physical: u64) -> u64 {
-    if is_wide(physical) { 8 } else { 4 }
+/// Bytes of the map for each logical page.
+pub(crate) fn bytes_per_page(geometry: &Geometry) -> u64 {
+    if is_wide(geometry) { 8 } else { 4 }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Preset;
 
     #[test]
     fn an_entry_keeps_what_was_set_in_both_widths() {
-        let last = (1u64 << 31) - 3;
-        for (pages, physical) in [(1u64 << 10, last + 1), (1 << 10, 1 << 35)] {
-            let mut map = Map::new(pages, physical);
-            assert_eq!(map.is_wide, physical > last + 1);
+        // 2^31 - 2 pages, and more.
+        for (blocks, is_wide) in [(1_073_741_823, false), (1 << 31, true)] {
+            let mut geometry = Preset::M.config().geometry;
+            (geometry.channels, geometry.chips, geometry.dies, geometry.planes) = (1, 1, 1, 1);
+            (geometry.blocks, geometry.pages) = (blocks, 2);
+            let mut map = Map::new(1 << 10, &geometry);
+            assert_eq!((map.is_wide, bytes_per_page(&geometry)), (is_wide, if is_wide { 8 } else { 4 }));
             let locations = [
                 Location::Flash(PhysicalPage::new(0)),
-                Location::Flash(PhysicalPage::new(physical - 1)),
+                Location::Flash(PhysicalPage::new(geometry.page_count() - 1)),
                 Location::Buffer(EntryId::new(0)),
                 Location::Buffer(EntryId::new((1 << 31) - 1)),
                 Location::Unmapped,
             ];
-            for (location, page) in locations.into_iter().zip([0, 1, 2, 3, pages - 1]) {
-                map.set(LogicalPage::new(page), location);
-            }
-            for (location, page) in locations.into_iter().zip([0, 1, 2, 3, pages - 1]) {
-                assert_eq!(map.get(LogicalPage::new(page)), location);
+            let pages = [0, 1, 2, 3, (1 << 10) - 1].map(LogicalPage::new);
+            pages.iter().zip(locations).for_each(|(&page, location)| map.set(page, location));
+            for (page, location) in pages.into_iter().zip(locations) {
+                assert_eq!(map.get(page), location);
             }
             assert_eq!(map.get(LogicalPage::new(4)), Location::Unmapped);
         }

@@ -112,7 +112,7 @@ impl Ftl {
             }
         }
         Ftl {
-            map: Map::new(config.logical_pages(geometry), geometry.page_count()),
+            map: Map::new(config.logical_pages(geometry), geometry),
             valid: Table::new(to_usize(geometry.page_count().div_ceil(64))),
             blocks,
             free,
