@@ -454,8 +454,10 @@ fn a_drive_of_too_many_pages_or_blocks_is_refused_with_the_remedy() {
         (1 << 18, 4096, "4398046511104 pages in all; at most 2^40: larger pages or fewer blocks"),
     ] {
         let g = |key: &str, value: u32| format!("device.geometry.{key}={value}");
-        let chips = if blocks == 1 << 20 && pages > 1 { 1 } else { 256 };
-        let keys = [g("channels", chips), g("chips", 16), g("blocks", blocks), g("pages", pages)];
+        let (channels, chips) = if said.contains("in a plane") { (1, 1) } else { (256, 16) };
+        let one = [g("dies", 1), g("planes", 1)];
+        let keys = [g("channels", channels), g("chips", chips), g("blocks", blocks), g("pages", pages)];
+        let keys = [&keys[..], &one].concat();
         let arguments: Vec<&str> = keys.iter().flat_map(|key| ["--set", key.as_str()]).collect();
         let report = refused(&[&["run", "--set", "device.preset=g-1g"], &arguments[..]].concat());
         assert!(report.contains(said), "{report}");
