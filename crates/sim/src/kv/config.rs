@@ -108,11 +108,19 @@ impl Configure for KvConfig {
             let message = "a store writes every item; set kv.keep = \"what-is-used\", or write_budget = 0";
             visit.problem("write_budget", message.into());
         }
+        // One for interrupts, whose work goes before that of threads.
         let cpus = self.cores << u32::from(self.siblings);
-        if self.threads > cpus {
-            let message =
-                format!("{} threads on {cpus} cores and siblings; set threads = {cpus}", self.threads);
-            visit.problem("threads", message);
+        let most = (cpus - 1).max(1);
+        if self.threads > most {
+            let parts = if self.siblings { "cores and siblings" } else { "cores" };
+            let threads = self.threads;
+            visit.problem(
+                "threads",
+                format!(
+                    "{threads} threads on {cpus} {parts} leave none to interrupts; set kv.threads = {most}, or \
+                     more kv.cores"
+                ),
+            );
         }
         if !self.segment.is_multiple_of(BLOCK_BYTES) {
             visit.problem("segment", "a segment is made of blocks of 4KiB; set 4MiB, say".into());
@@ -171,7 +179,8 @@ impl KvConfig {
         count_u32(
             visit,
             "threads",
-            "Threads that serve, as memcached's -t, each on a core of its own, or on a sibling.",
+            "Threads that serve, as memcached's -t, each on a core of its own, or on a sibling; one is left to \
+                interrupts.",
             &mut self.threads,
             1..=16,
         );

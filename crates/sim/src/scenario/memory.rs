@@ -15,6 +15,13 @@ use tailcut_workload::Problem;
 /// meanwhile.
 const ADVISED: u64 = 80;
 
+/// Half of the address space of a process on today's processors, in bytes.
+const ADDRESS_SPACE: u64 = 1 << 46;
+
+/// The most that is mapped for a page of a drive, in bytes: map, record, valid bit, and the content checker's
+/// or the array's contents and checksums.
+const BYTES_MAPPED: u64 = 8 + 12 + 1 + 12;
+
 /// Memory that a run allocates, and memory that is available, in bytes.
 #[derive(Clone, Copy)]
 struct Demand {
@@ -81,9 +88,28 @@ impl Scenario {
         available(Path::new("/")).map_or(Ok(()), |available| self.fits(available))
     }
 
+    /// Tables of drives are mapped as a whole, whatever part of them is used.
+    ///
+    /// # Errors
+    /// The address space has no room for them.
+    fn fits_address_space(&self) -> Result<(), InputError> {
+        let (drives, key) = self.drives_and_key();
+        let pages = self.device.geometry.page_count();
+        let most = ADDRESS_SPACE / BYTES_MAPPED / pages.max(1);
+        if drives <= most {
+            return Ok(());
+        }
+        let message = format!(
+            "the tables of {drives} drives of {pages} pages each do not fit the address space: at most {most} \
+             of them do, or set fewer device.geometry.blocks"
+        );
+        Err(InputError::Memory(vec![Problem { key: key.unwrap_or("device.geometry.blocks"), message }]))
+    }
+
     /// # Errors
     /// The drives need more memory than is available.
     fn fits(&self, available: u64) -> Result<(), InputError> {
+        self.fits_address_space()?;
         let demand = Demand { needed: self.memory_least(), available };
         if demand.is_met() {
             return Ok(());
@@ -263,6 +289,21 @@ mod tests {
         assert!(fits(1 << 30, space).is_ok());
         let memory = refused(1 << 40, 1 << 30, "memory");
         assert!(fits(memory, 1 << 30).is_ok());
+    }
+
+    #[test]
+    fn drives_that_do_not_fit_the_address_space_are_refused() {
+        let mut scenario = Scenario { device: Preset::M.config(), ..Scenario::default() };
+        scenario.device.geometry.blocks = 1 << 20;
+        scenario.device.geometry.pages = 2047;
+        scenario.precondition.state = PreparedState::Empty;
+        assert!(scenario.fits_address_space().is_ok(), "{}", scenario.device.geometry.page_count());
+        scenario.array.drives = 40;
+        let Err(InputError::Memory(problems)) = scenario.fits_address_space() else {
+            panic!("40 do not fit")
+        };
+        assert_eq!(problems[0].key, "array.drives");
+        assert!(problems[0].message.contains("do not fit the address space"), "{}", problems[0].message);
     }
 
     #[test]

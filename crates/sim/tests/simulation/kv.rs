@@ -154,7 +154,7 @@ fn any_scenario() -> impl Strategy<Value = Scenario> {
             let kv = &mut scenario.kv;
             (kv.value, kv.durable, kv.cores, kv.siblings) = (value, durable, cores, siblings);
             (kv.links, kv.moderation) = (links, Nanos(moderation));
-            kv.threads = 1 + (seed as u32) % (cores << u32::from(siblings));
+            kv.threads = 1 + (seed as u32) % ((cores << u32::from(siblings)) - 1).max(1);
             // An open loop needs more than there are connections.
             kv.connections = clients.div_ceil(2);
             kv.items = 8_000_000 / kv.footprint();

@@ -8,6 +8,8 @@ use tailcut_ssd::flash::PAGES_MAX;
 /// Maximum number of blocks per plane, and of pages per block, of a drive that can be simulated (`Geometry`).
 const MOST_BLOCKS: u64 = 1 << 20;
 const MOST_PAGES_OF_BLOCK: u64 = 1 << 13;
+/// Of a plane of one.
+const MOST_PAGES_OF_PLANE: u64 = (1 << 31) - 1;
 
 /// Maximum spare space, in thousandths of the flash.
 const MOST_SPARE: u64 = 850;
@@ -25,7 +27,8 @@ impl Estimate {
         let preset_spare = f64::from(self.preset.config().ftl.spare) / 1e6;
         let kept = f64::from(self.config.blocks_kept());
         let offered = 1.0 - spare.unwrap_or(preset_spare).max(preset_spare);
-        let wanted = blocks.min((PAGES_MAX as f64 * offered * ROUNDING) as u64);
+        let most = PAGES_MAX.min(planes * MOST_PAGES_OF_PLANE);
+        let wanted = blocks.min((most as f64 * offered * ROUNDING) as u64);
         let per_plane = wanted.div_ceil(planes).max(1);
         let preset_pages = u64::from(self.preset.config().geometry.pages);
         let mut pages = preset_pages;

@@ -114,8 +114,11 @@ impl Mapping {
         if how.state == PreparedState::Empty {
             return 0;
         }
-        self.ftl.request_huge_pages();
-        self.nand.request_huge_pages();
+        // Data on a small part of a drive may be on a small part of each block.
+        if how.fill >= MOSTLY {
+            self.ftl.request_huge_pages();
+            self.nand.request_huge_pages();
+        }
         if self.superblocks.is_some() {
             return self.prepare_superblocks(how, &mut random);
         }
@@ -265,6 +268,9 @@ impl Mapping {
         block
     }
 }
+
+/// The share of a drive that has to hold data for its tables to be mostly used, in parts per million.
+const MOSTLY: u32 = 500_000;
 
 /// Blocks of a plane that are being written: that of the host's data and that of collection.
 const OPEN_BLOCKS: u32 = 2;
