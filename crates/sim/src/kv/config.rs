@@ -117,8 +117,8 @@ impl Configure for KvConfig {
             visit.problem(
                 "threads",
                 format!(
-                    "{threads} threads on {cpus} {parts} leave none to interrupts; set kv.threads = {most}, or \
-                     more kv.cores"
+                    "{threads} threads on {cpus} {parts} leave none to interrupts; set kv.threads = {most}, \
+                     or more kv.cores"
                 ),
             );
         }
@@ -179,8 +179,8 @@ impl KvConfig {
         count_u32(
             visit,
             "threads",
-            "Threads that serve, as memcached's -t, each on a core of its own, or on a sibling; one is left to \
-                interrupts.",
+            "Threads that serve, as memcached's -t, each on a core of its own, or on a sibling; one is left \
+                to interrupts.",
             &mut self.threads,
             1..=16,
         );

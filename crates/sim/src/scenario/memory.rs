@@ -100,8 +100,8 @@ impl Scenario {
             return Ok(());
         }
         let message = format!(
-            "the tables of {drives} drives of {pages} pages each do not fit the address space: at most {most} \
-             of them do, or set fewer device.geometry.blocks"
+            "the tables of {drives} drives of {pages} pages each do not fit the address space: at most \
+             {most} of them do, or set fewer device.geometry.blocks"
         );
         Err(InputError::Memory(vec![Problem { key: key.unwrap_or("device.geometry.blocks"), message }]))
     }
