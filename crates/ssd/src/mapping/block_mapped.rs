@@ -308,8 +308,8 @@ impl Mapping {
         pages.find(|&page| self.ftl.is_valid(page)).unwrap_or(PhysicalPage::NONE)
     }
 
-    /// A page that is being copied has been read; it is programmed at its offset. The block to which
-    /// it goes stands in `content` until then.
+    /// A page that is being copied has been read; it is programmed at its offset. Until then `content` is the
+    /// number of the target block.
     pub(crate) fn block_copy_read(&mut self, now: Time, mut request: MemoryRequest) {
         let offset = self.ftl.stripes().offset_of(request.logical);
         let target = self.layout.page_at(BlockId::new(request.content), offset);
