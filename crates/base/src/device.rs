@@ -257,7 +257,7 @@ pub mod content {
         /// The change that a write with fingerprint `content` makes to logical page `page`. `sectors` has a
         /// bit for each written sector of the page; `whole` is true if these are all of its sectors.
         #[inline]
-        pub fn write(content: u32, page: u64, sectors: u64, whole: bool) -> Change {
+        pub fn write(page: u64, content: u32, sectors: u64, whole: bool) -> Change {
             // Distinct for each page of a multi-page write; never 0, which means "unwritten".
             let b = (content.wrapping_mul(0x9E37_79B1) ^ low_u32(page).wrapping_mul(0x85EB_CA77)) | 1;
             if whole {
@@ -294,9 +294,9 @@ pub mod content {
 
         #[test]
         fn merged_changes_equal_changes_one_by_one() {
-            let first = Change::write(7, 3, 0b0011, false);
-            let second = Change::write(8, 3, 0b0110, false);
-            let old = Change::write(6, 3, 0b1111, true).apply(0);
+            let first = Change::write(3, 7, 0b0011, false);
+            let second = Change::write(3, 8, 0b0110, false);
+            let old = Change::write(3, 6, 0b1111, true).apply(0);
             assert_eq!(first.then(second).apply(old), second.apply(first.apply(old)));
             assert_ne!(first.then(second).apply(old), second.then(first).apply(old));
             assert_ne!(first.apply(old), first.apply(0));

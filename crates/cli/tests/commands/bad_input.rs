@@ -447,7 +447,7 @@ fn a_drive_that_cannot_be_divided_as_asked_is_refused_with_the_remedy() {
 }
 
 #[test]
-fn a_drive_of_too_many_pages_or_blocks_is_refused_with_the_remedy() {
+fn too_many_pages_blocks_or_threads_are_refused_with_the_remedy() {
     for (blocks, pages, said) in [
         (1 << 20, 65_536, "68719476736 pages in a plane; at most 2^31 - 1: more planes or larger pages"),
         (1 << 20, 1, "4294967296 blocks in all; at most 2^32 - 2: more pages in each"),
@@ -462,6 +462,11 @@ fn a_drive_of_too_many_pages_or_blocks_is_refused_with_the_remedy() {
         let report = refused(&[&["run", "--set", "device.preset=g-1g"], &arguments[..]].concat());
         assert!(report.contains(said), "{report}");
     }
+    let kv = ["run", "--set", "kv.cores=2", "--set", "kv.siblings=true", "--set", "kv.threads=4"];
+    assert!(
+        refused(&kv)
+            .contains("4 threads on 4 cores and siblings leave none to interrupts; set kv.threads = 3")
+    );
 }
 
 #[test]

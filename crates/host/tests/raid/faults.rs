@@ -262,7 +262,7 @@ fn a_read_that_waits_for_a_repair_keeps_the_causes_of_its_parts() {
             array.answered(now, drive, Response { id, status, data, busy_for, spans });
         }
     }
-    // Read in vain twice, the second time with the right to reconstruct it, and written once.
+    // Two reads fail, the second of which may reconstruct the block, which is then written once.
     let spans = array.answers()[0].spans;
     let of = |cause| spans.of(cause).0;
     assert_eq!((writes, now), (1, Time(40)));

@@ -190,7 +190,7 @@ impl Volume {
         }
         let mut data = self.memory.pop().unwrap_or_default();
         if command.op == Op::Write {
-            let content = |page: u64| content::Change::write(command.content, page, u64::MAX, true).apply(0);
+            let content = |page: u64| content::Change::write(page, command.content, u64::MAX, true).apply(0);
             data.extend((block..end).map(|page| Fingerprint(content(page))));
         }
         Some(Request {

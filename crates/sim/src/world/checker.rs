@@ -64,7 +64,7 @@ impl Checker {
                     let from = command.sector.max(start) - start;
                     let to = (command.sector + u64::from(command.sectors)).min(start + sectors) - start;
                     let mask = (u64::MAX >> (64 - (to - from))) << from;
-                    let change = Change::write(command.content, page, mask, to - from == sectors);
+                    let change = Change::write(page, command.content, mask, to - from == sectors);
                     let before = self.expected.at(page as usize);
                     self.expected.set(page as usize, change.apply(before));
                 }

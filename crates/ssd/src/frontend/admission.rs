@@ -152,7 +152,7 @@ impl Frontend {
         let t = &self.tags[tag];
         let logical = t.page(page);
         let sectors = self.tags.sectors_of(tag, page);
-        let change = Change::write(t.command.content, logical.get(), sectors, whole);
+        let change = Change::write(logical.get(), t.command.content, sectors, whole);
         self.buffer.write(entry, change, sectors, whole, t.command.stream);
         if self.cache.is_on() {
             self.forget_page(logical);

@@ -51,7 +51,7 @@ impl Pair {
         match op {
             Op::Read => assert_eq!(done[0].content, fold(0, 0, self.content(page)), "page {page}"),
             Op::Write => {
-                let content = Change::write(command.content, page, u64::MAX, true).apply(0);
+                let content = Change::write(page, command.content, u64::MAX, true).apply(0);
                 self.pages.insert(page, content);
             }
             _ => {

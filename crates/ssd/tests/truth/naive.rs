@@ -295,7 +295,7 @@ impl Pair {
                 Op::Read => folded = content::fold(folded, index, *content),
                 Op::Write => {
                     let sectors = (first..end).fold(0, |mask, sector| mask | 1 << sector);
-                    *content = Change::write(command.content, page, sectors, whole).apply(*content);
+                    *content = Change::write(page, command.content, sectors, whole).apply(*content);
                 }
                 Op::Trim if whole => *content = 0,
                 Op::Trim | Op::Flush => {}

@@ -184,7 +184,7 @@ impl Played {
             assert_eq!((done.status, done.busy_for), (Status::Success, Nanos::ZERO), "{sent:?}");
             let page = sent.command.sector;
             if sent.command.op == Op::Write {
-                let change = Change::write(sent.command.content, page, 1, true);
+                let change = Change::write(page, sent.command.content, 1, true);
                 pages.insert(page, change.apply(0));
             } else if sent.command.op == Op::Trim {
                 pages.insert(page, 0);

@@ -76,7 +76,7 @@ impl Written {
     fn note(&mut self, block: u64, data: &[Bytes]) -> u32 {
         self.commands += 1;
         for (block, content) in (block..).zip(data) {
-            let change = Change::write(self.commands, block, ALL_SECTORS, true);
+            let change = Change::write(block, self.commands, ALL_SECTORS, true);
             self.contents.insert((block, change.apply(0)), content.clone());
         }
         self.commands

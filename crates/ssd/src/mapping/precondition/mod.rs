@@ -63,7 +63,7 @@ impl Configure for Precondition {
 
 /// The content of a page that preparation wrote.
 pub fn prepared_content(page: u64) -> u32 {
-    Change::write(0x7A11_C07E, page, u64::MAX, true).apply(0)
+    Change::write(page, 0x7A11_C07E, u64::MAX, true).apply(0)
 }
 
 impl Mapping {
